@@ -4,9 +4,6 @@
 
 import asyncio
 import inspect
-import os
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -15,6 +12,7 @@ import pytest
 import ebb
 from ebb.autograd import check_nan_inf, detect_anomaly
 from ebb.errors import AutogradError, NonFiniteError
+from tests.python.fresh import finished
 
 NAN, INF = float("nan"), float("inf")
 
@@ -403,8 +401,7 @@ def test_retain_all_grads_leaves_other_results_alone():
 
 def program(text, **settings):
     """Run a program under these settings and return what it says of its failure."""
-    command = [sys.executable, "-c", "import ebb\nx = ebb.zeros(1, requires_grad=True)\n" + text]
-    return subprocess.run(command, env=os.environ | settings, capture_output=True, text=True).stderr
+    return finished("import ebb\nx = ebb.zeros(1, requires_grad=True)\n" + text, **settings).stderr
 
 
 def test_the_environment_turns_checks_on():

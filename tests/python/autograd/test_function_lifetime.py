@@ -1,14 +1,13 @@
 # tests/python/autograd/test_function_lifetime.py -- custom functions: what they save, and when it
 # goes.
 import gc
-import subprocess
-import sys
 import weakref
 
 import pytest
 
 import ebb
 from tests.python.autograd.function_support import Cube, make
+from tests.python.fresh import printed
 from tests.python.leaves import leaf
 
 
@@ -194,17 +193,10 @@ thread.join()
 """
 
 
-def run_deep(count):
-    done = subprocess.run(
-        [sys.executable, "-c", DEEP.format(count=count)], capture_output=True, text=True
-    )
-    assert done.returncode == 0 and done.stdout == "done\n", done.stderr
-
-
 def test_a_deep_chain_on_a_small_stack():
-    run_deep(50_000)
+    assert printed(DEEP.format(count=50_000)) == "done\n"
 
 
 @pytest.mark.long
 def test_a_million_functions_on_a_small_stack():
-    run_deep(1_000_000)
+    assert printed(DEEP.format(count=1_000_000)) == "done\n"

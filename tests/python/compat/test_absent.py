@@ -1,11 +1,10 @@
 # tests/python/compat/test_absent.py -- classes that may be named and derived from, and not made.
-import subprocess
-import sys
 
 import pytest
 
 import ebb
 from ebb.torch_compat import absent, alone
+from tests.python.fresh import printed
 
 
 @pytest.mark.parametrize(
@@ -67,5 +66,4 @@ assert torch.distributed.fsdp.FullyShardedDataParallel is FullyShardedDataParall
 assert isinstance(torch.Tensor, _TensorMeta) and not rpc.is_available()
 print(torch.distributed.is_available(), hasattr(torch.distributed, "nothing"))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "False False\n", done.stderr
+    assert printed(code) == "False False\n"

@@ -1,11 +1,10 @@
 # tests/python/compat/test_aten.py -- torch.ops.aten, and files named as the function in them.
-import subprocess
-import sys
 
 import pytest
 
 import ebb
 from ebb.torch_compat import aten
+from tests.python.fresh import printed
 
 CALLS = {
     "mul.Tensor": lambda x: (aten.mul.Tensor(x, x), x * x),
@@ -63,8 +62,7 @@ assert ops.aten.mul is torch.ops.aten.mul and isinstance(ops.aten.mul, OpOverloa
 assert isinstance(ops.aten.mul.Tensor, OpOverload)
 print(torch.ops.aten.mul.Tensor(torch.ones(2), 3).tolist(), hasattr(torch.ops.aten, "nothing"))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "[3.0, 3.0] False\n", done.stderr
+    assert printed(code) == "[3.0, 3.0] False\n"
 
 
 def test_a_function_stays_where_the_file_of_its_name_is_imported():
@@ -83,10 +81,8 @@ for full in sorted(finder._FILES | finder.HOMES.keys()):
         tried.append(full)
 print(*tried)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert {"torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm"} <= set(
-        done.stdout.split()
-    ), done.stderr
+    tried = printed(code).split()
+    assert {"torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm"} <= set(tried)
 
 
 def test_names_of_backends_are_texts():

@@ -1,13 +1,12 @@
 # tests/python/compat/test_data_writes.py -- `x.data` under ebb.torch_compat: writes that nobody who
 # saved x sees, as in PyTorch; without it they count.
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import ebb
 from ebb import _C
+from tests.python.fresh import printed
 
 WRITES = {
     "masked_fill_": lambda data: data.masked_fill_(ebb.tensor([True, False, False]), 0.0),
@@ -54,8 +53,7 @@ def test_programs_for_pytorch_have_it():
         "torch_compat.uninstall(); print(_C._hide_data_writes(False)); "
         "torch_compat.install(); print(_C._hide_data_writes(True))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\nFalse\nTrue\n"
+    assert printed(code) == "True\nFalse\nTrue\n"
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)

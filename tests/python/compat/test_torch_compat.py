@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ebb
+from tests.python.fresh import printed
 
 TRAINING = """
     import argparse
@@ -247,8 +248,7 @@ def test_names_that_libraries_look_for_are_there():
         "_sum_rightmost(torch.ones(2, 3), 1).tolist(), "
         "torch.distributions.transforms._InverseTransform.__name__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True False None None True [3.0, 3.0] _Inverse\n"
+    assert printed(code) == "True False None None True [3.0, 3.0] _Inverse\n"
 
 
 def test_names_in_annotations_of_large_libraries_are_there():
@@ -263,6 +263,5 @@ def test_names_in_annotations_of_large_libraries_are_there():
         "torch.distributed.ProcessGroup.__name__, torch.overrides.TorchFunctionMode.__name__, "
         "torch.finfo(torch.float8_e4m3fn).max, torch.finfo(torch.float8_e5m2).max)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names = "CUDAGraph DeviceMesh ProcessGroup TorchFunctionMode"
-    assert done.stdout == f"{{'a': 1}} ['a'] {names} 448.0 57344.0\n"
+    assert printed(code) == f"{{'a': 1}} ['a'] {names} 448.0 57344.0\n"

@@ -3,14 +3,12 @@
 # The stand-in does work when somebody waits for it, and not before: what is not ordered shows in
 # the values. That no call was wrong is checked after each test (conftest.py).
 import gc
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import ebb
+from tests.python.fresh import printed
 
 RNG = np.random.default_rng(11)
 OUT_OF_MEMORY = 2
@@ -178,16 +176,9 @@ except ebb.DeviceError as error:
     print(error)
 print((x * 2).tolist())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "EBB_KERNEL_CACHE": "0"},
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
-    assert done.returncode == 0, done.stderr
-    assert f"mul: cuda:0 failed: {call}" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[2.0, 2.0, 2.0]"
+    said = printed(script, EBB_KERNEL_CACHE="0")
+    assert f"mul: cuda:0 failed: {call}" in said
+    assert said.splitlines()[-1] == "[2.0, 2.0, 2.0]"
 
 
 def test_out_of_memory_gives_back_what_is_kept_and_tries_once_more(stand_in):
@@ -215,38 +206,24 @@ y = x * 2
 print(library.stand_in_calls(b"cuStreamSynchronize") - before, library.stand_in_live(b"streams"))
 """
     for asked, waits in (("1", "1 2"), ("0", "0 2")):
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "EBB_DEVICE_SYNC": asked},
-            capture_output=True,
-            text=True,
-            timeout=250,
-        )
-        assert (done.returncode, done.stdout.strip()) == (0, waits), done.stderr
+        assert printed(script, EBB_DEVICE_SYNC=asked).strip() == waits
 
 
 @pytest.mark.parametrize(
-    ("variables", "printed"),
+    ("variables", "answer"),
     [
         ({"EBB_CUDA_LIBRARY": "/nowhere/libcuda.so"}, "False 0"),
         ({"STAND_IN_DEVICES": "0"}, "False 0"),
         ({"STAND_IN_DEVICES": "3"}, "True 3"),
     ],
 )
-def test_programs_may_ask_where_there_is_nothing(variables, printed):
+def test_programs_may_ask_where_there_is_nothing(variables, answer):
     script = """
 import ebb
 print(ebb.cuda.is_available(), ebb.cuda.device_count())
 ebb.cuda.synchronize(), ebb.cuda.empty_cache(), ebb.cuda.manual_seed_all(1)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, printed), done.stderr
+    assert printed(script, **variables).strip() == answer
 
 
 def test_without_the_compiler_the_error_says_what_is_missing():
@@ -257,12 +234,5 @@ try:
 except ebb.DeviceError as error:
     print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "EBB_NVRTC_LIBRARY": "/nowhere/libnvrtc.so"},
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "cuda:0 failed: no compiler of CUDA: needs libnvrtc" in done.stdout
+    said = printed(script, EBB_NVRTC_LIBRARY="/nowhere/libnvrtc.so")
+    assert "cuda:0 failed: no compiler of CUDA: needs libnvrtc" in said

@@ -3,15 +3,13 @@
 #
 # The stand-in checks leading dimensions, strides and memory of each call, and multiplies what its
 # matrices hold when their turn comes.
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import ebb
 from ebb.nn import functional
+from tests.python.fresh import printed
 
 RNG = np.random.default_rng(8)
 GEMM = "cublasGemmStridedBatchedEx"
@@ -173,7 +171,7 @@ except ebb.DeviceError as error:
     print(error)
 print((x @ x).tolist())
 """
-    done = run(script)
+    done = printed(script)
     assert f"matmul: cuda:0 failed: {call}: CUBLAS_STATUS_EXECUTION_FAILED" in done
     assert "hint: with EBB_CUBLAS_LIBRARY=0" in done
     assert done.splitlines()[-1] == "[[1.0, 0.0], [0.0, 1.0]]"
@@ -191,17 +189,4 @@ for dtype in (ebb.float32, ebb.float16):
     print(made.float().tolist() == (a @ b + c).tolist())
 print(ctypes.CDLL(os.environ["EBB_CUDA_LIBRARY"]).stand_in_calls(b"{GEMM}"))
 """
-    assert run(script, EBB_CUBLAS_LIBRARY=library).split() == ["True"] * 4 + ["0"]
-
-
-def run(script, **variables):
-    """Return what a program prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert printed(script, EBB_CUBLAS_LIBRARY=library).split() == ["True"] * 4 + ["0"]

@@ -4,8 +4,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import warnings
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 import ebb
 from tests.python.devices import sim_device
+from tests.python.fresh import finished
 
 SIM = "sim:0"
 ROOT = Path(__file__).resolve().parents[3]
@@ -184,9 +183,9 @@ def test_ctrl_c_stops_a_backward_that_waits_for_a_device(sim):
     assert x.grad is None
 
 
-HEAD = """
+HEAD = f"""
 import os, sys, threading, time, warnings
-sys.path.insert(0, {root!r})
+sys.path.insert(0, {str(ROOT)!r})
 warnings.simplefilter("ignore")
 import ebb
 from tests.python.devices import sim_device
@@ -227,25 +226,15 @@ run(x)
 """
 
 
-def run_script(code, *arguments):
-    head = HEAD.format(root=str(ROOT))
-    return subprocess.run(
-        [sys.executable, "-c", head + code, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
-
-
 @pytest.mark.parametrize("code", [EXIT, FORK])
 def test_workers_end_with_the_process_and_are_made_anew_by_its_children(code):
-    done = run_script(code)
+    done = finished(HEAD + code)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("attempt", range(4))
 def test_the_interpreter_exits_while_a_daemon_thread_uses_a_device(attempt):
-    done = run_script(EXIT_DURING, str(attempt))
+    done = finished(HEAD + EXIT_DURING, attempt)
     assert (done.returncode, done.stderr) == (0, "")
 
 

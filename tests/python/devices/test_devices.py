@@ -4,10 +4,7 @@
 
 import copy
 import gc
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -18,6 +15,7 @@ import ebb
 from ebb import nn, optim
 from ebb.autograd import forward_ad
 from tests.python.devices import sim_device
+from tests.python.fresh import printed
 
 SIM = "sim:0"
 
@@ -125,8 +123,7 @@ except ValueError as error:
 else:
     raise AssertionError("the default device is not there")
 """
-    nowhere = {**os.environ, "EBB_CUDA_LIBRARY": "/nowhere"}
-    subprocess.run([sys.executable, "-c", program], env=nowhere, check=True)
+    printed(program, EBB_CUDA_LIBRARY="/nowhere")
 
 
 def test_values_can_be_read_and_numpy_is_refused():

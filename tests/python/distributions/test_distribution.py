@@ -1,14 +1,13 @@
 # tests/python/distributions/test_distribution.py -- what all distributions share: import, checks of
 # parameters and values, classes of programs' own.
 import math
-import subprocess
-import sys
 
 import pytest
 
 import ebb
 from ebb import distributions as D
 from ebb.distributions import constraints
+from tests.python.fresh import printed
 
 
 def test_the_package_is_imported_when_it_is_first_used():
@@ -20,7 +19,7 @@ def test_the_package_is_imported_when_it_is_first_used():
         "assert ebb.distributions is sys.modules['ebb.distributions']\n"
         "assert first.Normal is ebb.distributions.Normal and 'Normal' in dir(first)\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    printed(program)
 
 
 def test_modules_have_the_names_that_programs_import():

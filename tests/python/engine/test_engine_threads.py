@@ -5,8 +5,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.fresh import finished, printed
 
 
 def wide_graph(seed, leaves):
@@ -68,11 +67,7 @@ def test_the_switch_acts_at_once_and_as_a_context_manager():
 
 def test_the_environment_decides_at_start():
     code = "import ebb; print(ebb.autograd.is_multithreading_enabled())"
-    environment = {**os.environ, "EBB_PARALLEL_BACKWARD": "0"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"
+    assert printed(code, EBB_PARALLEL_BACKWARD="0") == "False\n"
 
 
 def test_python_hooks_run_on_the_calling_thread(eager_teams):
@@ -264,20 +259,9 @@ for _ in range(int(sys.argv[1])):
 """
 
 
-def run_script(script, *arguments, timeout):
-    return subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.long)])
 def test_children_of_a_fork_run_backward(count):
-    done = run_script(FORKS, str(count), timeout=300)
-    assert done.returncode == 0, done.stderr
+    printed(FORKS, count, timeout=300)
 
 
 EXIT = """
@@ -335,5 +319,5 @@ time.sleep(random.Random(int(sys.argv[1])).random() * 0.05)
 @pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.long)])
 def test_the_interpreter_exits_during_a_daemon_threads_backward(count, place):
     for attempt in range(count):
-        done = run_script(EXIT, str(attempt), place, timeout=250)
+        done = finished(EXIT, attempt, place)
         assert (done.returncode, done.stderr) == (0, ""), attempt

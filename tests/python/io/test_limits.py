@@ -5,8 +5,6 @@ import base64
 import gzip
 import os
 import struct
-import subprocess
-import sys
 import threading
 import tracemalloc
 import zipfile
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.fresh import printed
 
 ROOT = Path(__file__).resolve().parents[3]
 HUGE = 1 << 33  # bytes that no file here holds
@@ -110,10 +109,7 @@ def load_within(path, limit):
         except ebb.Error as error:
             print(type(error).__name__, error)
     """
-    command = [sys.executable, "-c", code, path, str(limit)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=250, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return printed(code, path, limit, cwd=ROOT)
 
 
 @pytest.mark.parametrize("kind", BOMBS)

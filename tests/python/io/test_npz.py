@@ -1,9 +1,6 @@
 # tests/python/io/test_npz.py -- NumPy's files: what NumPy wrote is read, and nothing else.
 import io
 import os
-import subprocess
-import sys
-import textwrap
 import zipfile
 
 import numpy as np
@@ -11,6 +8,7 @@ import pytest
 from numpy.lib import format as npy
 
 import ebb
+from tests.python.fresh import printed
 
 DTYPES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
           "float16", "float32", "float64", "complex64", "complex128"]  # fmt: skip
@@ -132,8 +130,7 @@ def test_a_full_disk_is_an_os_error(path):
             except OSError as error:
                 print(error)
     """
-    command = [sys.executable, "-c", textwrap.dedent(limited), path, path.with_suffix(".st")]
-    lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    lines = printed(limited, path, path.with_suffix(".st")).splitlines()
     assert len(lines) == 2 and all("writing failed: File too large" in line for line in lines)
     assert os.listdir(path.parent) == []
 

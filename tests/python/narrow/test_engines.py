@@ -1,11 +1,10 @@
 # tests/python/narrow/test_engines.py -- what multiplies and convolves half types: instruction
 # sets that EBB_ISA allows, no threads but ebb's own, forks, nothing printed.
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.python.fresh import printed
 
 PROGRAM = """
 import os
@@ -59,27 +58,14 @@ assert os.waitpid(child, 0)[1] == 0
 VARIABLES = {"EBB_NUM_THREADS": "1", "OMP_NUM_THREADS": "4", "OCL_ICD_VENDORS": "/none"}
 
 
-def run(**environment):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, **VARIABLES, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline"])
 def test_narrow_engines_start_no_threads_survive_a_fork_and_print_nothing(isa):
-    assert run(EBB_ISA=isa) == ""
+    assert printed(PROGRAM, timeout=300, EBB_ISA=isa, **VARIABLES) == ""
 
 
 def kernels(isa):
     """What oneDNN says it ran."""
-    said = run(EBB_ISA=isa, ONEDNN_VERBOSE="1")
+    said = printed(PROGRAM, timeout=300, EBB_ISA=isa, ONEDNN_VERBOSE="1", **VARIABLES)
     return [line.split(",")[4] for line in said.splitlines() if ",exec," in line]
 
 

@@ -1,13 +1,12 @@
 # tests/python/ops/test_signal.py -- what rows of windows and short transforms cannot say: those of
 # ebb.signal, round trips, windows beside complex spectra.
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import ebb
 from ebb.autograd import gradcheck
+from tests.python.fresh import printed
 
 windows = ebb.signal.windows
 
@@ -77,7 +76,7 @@ def test_bad_windows_say_what_they_need(call, text):
 
 def test_signals_are_imported_when_they_are_first_used():
     code = "import sys, ebb; assert 'ebb.signal' not in sys.modules; ebb.signal.windows.hann(3)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    printed(code)
 
 
 @pytest.mark.parametrize("hop", [2, 3, 5])

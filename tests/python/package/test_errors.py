@@ -1,12 +1,10 @@
 # tests/python/package/test_errors.py -- classes of exceptions, and the texts of bad calls.
 import builtins
-import os
-import subprocess
-import sys
 
 import pytest
 
 import ebb
+from tests.python.fresh import finished
 
 
 @pytest.mark.parametrize(
@@ -31,9 +29,7 @@ def test_each_class_is_its_standard_class_and_a_runtime_error(name, standard):
 
 
 def test_an_unknown_instruction_set_is_refused_at_import():
-    environment = os.environ | {"EBB_ISA": "sse9"}
-    command = [sys.executable, "-c", "import ebb"]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    result = finished("import ebb", EBB_ISA="sse9")
     assert result.returncode == 1
     assert "EBB_ISA: needs baseline, avx2 or avx512, got sse9" in result.stderr
 

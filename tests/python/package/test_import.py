@@ -2,13 +2,13 @@
 import importlib
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import ebb
 from ebb._base.lazy import LazyPackage
+from tests.python.fresh import printed
 
 # Parts of the package that wait for their first use.
 LAZY = (
@@ -26,15 +26,9 @@ HEAVY = ("numpy", "subprocess", "multiprocessing", "tempfile", "shutil", "fracti
 MOST_MODULES = 162  # of ebb, which each take half a millisecond or more
 
 
-def run(code, *arguments):
-    """Return what a fresh interpreter prints."""
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 @pytest.fixture(scope="module")
 def loaded():
-    before, after = run(
+    before, after = printed(
         "import sys; before = set(sys.modules); import ebb; "
         "print(*before); print(*(set(sys.modules) - before))"
     ).splitlines()
@@ -83,7 +77,7 @@ for name in sys.argv[1:]:
 
 def test_a_part_is_there_when_it_is_asked_for():
     names = [one for one in LAZY if "." not in one and one != "info"]
-    assert run(ASK_FOR_EACH, *names).splitlines() == [f"{name} True" for name in names]
+    assert printed(ASK_FOR_EACH, *names).splitlines() == [f"{name} True" for name in names]
 
 
 def test_what_is_set_on_a_package_held_since_before_its_first_use_counts(monkeypatch):

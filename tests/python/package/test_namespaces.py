@@ -1,12 +1,11 @@
 # tests/python/package/test_namespaces.py -- functions of ebb.linalg and its like, out of the table.
 import pickle
-import subprocess
-import sys
 
 import pytest
 
 import ebb
 from ebb import overrides
+from tests.python.fresh import printed
 
 
 def test_a_function_of_a_namespace_says_where_it_lives():
@@ -39,5 +38,4 @@ def test_classes_that_take_part_are_asked_by_it():
 
 def test_a_star_import_brings_its_functions():
     program = "from ebb.linalg import *; print(vecdot.__module__, norm.__module__)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.split() == ["ebb.linalg", "ebb.linalg"], done.stderr
+    assert printed(program).split() == ["ebb.linalg", "ebb.linalg"]

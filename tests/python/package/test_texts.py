@@ -1,14 +1,12 @@
 # tests/python/package/test_texts.py -- texts are taken whole: NUL ends neither a name nor a word of
 # a mode. And interpreters: ebb is for the first one of a process.
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
 import ebb
 from ebb.nn import functional as F
 from tests.cases import each_of
+from tests.python.fresh import printed
 
 X = ebb.ones(2, 3)
 
@@ -81,15 +79,10 @@ def test_the_name_of_a_tensor_is_kept_whole():
     assert [node.leaf for node in ebb.graph(x * 2, {"c\0d": x}).leaves] == ["c\0d"]
 
 
-def run(code):
-    command = [sys.executable, "-c", textwrap.dedent(code)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
-
-
 @pytest.mark.parametrize("first", ["import ebb", ""])
 def test_a_sub_interpreter_is_refused_and_the_first_goes_on(first):
     pytest.importorskip("_xxsubinterpreters")
-    done = run(f"""
+    lines = printed(f"""
         import _xxsubinterpreters as interpreters
         {first}
         for _ in range(2):
@@ -101,9 +94,7 @@ def test_a_sub_interpreter_is_refused_and_the_first_goes_on(first):
         x = ebb.ones(2, requires_grad=True)
         (x * 3).sum().backward()
         print(x.grad.tolist())
-    """)
-    assert done.returncode == 0, done.stderr
+    """).splitlines()
     text = "ebb: needs the main interpreter of its process, got a sub-interpreter"
-    lines = done.stdout.splitlines()
     assert len(lines) == 3 and all(text in line and "ImportError" in line for line in lines[:2])
     assert lines[2] == "[3.0, 3.0]"

@@ -2,10 +2,6 @@
 # backward.
 import contextlib
 import gc
-import os
-import subprocess
-import sys
-import textwrap
 import threading
 
 import pytest
@@ -19,6 +15,7 @@ from ebb.utils.checkpoint import (
     checkpoint_sequential,
     set_checkpoint_early_stop,
 )
+from tests.python.fresh import printed
 from tests.python.leaves import leaf
 
 
@@ -546,16 +543,4 @@ def test_a_call_may_capture_all_its_tensors(count, early_stop):
         y.sum().backward()
     assert all(tensor.grad.tolist() == [20.0] * 3 for tensor in tensors)
     """
-    environment = {
-        **os.environ,
-        "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0",
-        "MALLOC_PERTURB_": "85",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=250,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
+    printed(program, GLIBC_TUNABLES="glibc.malloc.tcache_count=0", MALLOC_PERTURB_="85")

@@ -3,7 +3,6 @@
 import gc
 import os
 import subprocess
-import sys
 import threading
 import traceback
 import weakref
@@ -13,6 +12,7 @@ import pytest
 
 import ebb
 from ebb.autograd import graph
+from tests.python.fresh import printed
 from tests.python.leaves import leaf
 
 
@@ -484,7 +484,7 @@ def test_files_on_disk_go_with_the_process(tmp_path):
         "    y = x.exp()\n"
         "import os; assert len(os.listdir(sys.argv[1])) == 1\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    printed(code, tmp_path)
     assert os.listdir(tmp_path) == []
 
 

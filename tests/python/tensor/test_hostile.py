@@ -3,14 +3,12 @@
 #
 # Nonsense as arguments of functions is tests/fuzz/test_hostile_calls.py.
 import random
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
 import ebb
 from tests.fuzz.hostile_values import Angry, junk
+from tests.python.fresh import finished
 
 
 def survive(call):
@@ -64,16 +62,8 @@ def test_a_list_that_changes_while_it_is_read():
 
 
 def run(code):
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=250,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
+    done = finished(code)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_interpreter_ends_well_with_tensors_alive():
