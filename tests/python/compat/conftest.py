@@ -1,4 +1,6 @@
 # tests/python/compat/conftest.py -- `import torch` is ebb in each of these tests, and after none.
+import importlib
+
 import pytest
 
 from ebb.torch_compat import finder
@@ -10,3 +12,9 @@ def installed():
     finder.install()
     yield
     finder.uninstall()
+
+
+@pytest.fixture
+def torch(installed):
+    """What programs import under this name."""
+    return importlib.import_module("torch")

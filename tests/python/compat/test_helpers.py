@@ -21,13 +21,6 @@ DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.priva
               "cuda.nvtx", "nn.attention")  # fmt: skip
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _torch_is_ebb():
-    finder.install()
-    yield
-    finder.uninstall()
-
-
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_examples_of_helpers_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files

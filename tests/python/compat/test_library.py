@@ -1,19 +1,15 @@
 # tests/python/compat/test_library.py -- torch.library: ops of a program's own.
-import importlib
 
 import numpy as np
 import pytest
 
 import ebb
-from ebb.torch_compat import finder, library
+from ebb.torch_compat import library
 
 
 @pytest.fixture(autouse=True)
-def torch(monkeypatch):
-    finder.install()
+def no_ops(monkeypatch):
     monkeypatch.setattr(library, "_ops", {})
-    yield importlib.import_module("torch")
-    finder.uninstall()
 
 
 def sine():

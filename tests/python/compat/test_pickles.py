@@ -1,6 +1,5 @@
 # tests/python/compat/test_pickles.py -- modules, optimizers and sparse tensors of PyTorch's files.
 import base64
-import importlib
 import io
 import json
 import pickle
@@ -9,19 +8,11 @@ from pathlib import Path
 import pytest
 
 import ebb
-from ebb import torch_compat
 from tests.python.io import reference_torch_objects as reference
 
 FILES = json.loads(Path(reference.__file__).with_suffix(".json").read_text())
 OUTCOMES = FILES.pop("outcomes")
-
-
-@pytest.fixture(autouse=True)
-def torch_is_ebb():
-    torch_compat.install()
-    importlib.import_module("torch")
-    yield
-    torch_compat.uninstall()
+pytestmark = pytest.mark.usefixtures("torch")
 
 
 def file_of(name):

@@ -1,17 +1,8 @@
 # tests/python/compat/test_switched_off.py -- what programs ask of devices and compilers in passing.
-import importlib
 
 import pytest
 
 import ebb
-from ebb.torch_compat import finder
-
-
-@pytest.fixture(autouse=True)
-def torch():
-    finder.install()
-    yield importlib.import_module("torch")
-    finder.uninstall()
 
 
 @pytest.mark.skipif(ebb.cuda.is_available(), reason="of a machine without CUDA")
