@@ -3,7 +3,6 @@
 """Modes that look for faults."""
 
 import asyncio
-import inspect
 import threading
 
 import numpy as np
@@ -13,13 +12,9 @@ import ebb
 from ebb.autograd import check_nan_inf, detect_anomaly
 from ebb.errors import AutogradError, NonFiniteError
 from tests.python.fresh import finished
+from tests.python.lines import line
 
 NAN, INF = float("nan"), float("inf")
-
-
-def line() -> int:
-    """Return the caller's line."""
-    return inspect.currentframe().f_back.f_lineno
 
 
 def leaf(values) -> ebb.Tensor:

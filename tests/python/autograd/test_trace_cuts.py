@@ -3,24 +3,19 @@
 """Each kind of cut, what leaves as a number, and that notes keep nothing alive."""
 
 import gc
-import inspect
 import threading
 
 import numpy as np
 import pytest
 
 import ebb
+from tests.python.lines import line
 
 
 @pytest.fixture(autouse=True)
 def no_notes():
     """Notes of other tests must not answer."""
     ebb.autograd.forget_cuts()
-
-
-def line() -> int:
-    """Return the caller's line."""
-    return inspect.currentframe().f_back.f_lineno
 
 
 def leaf(values=(1.0, 2.0)) -> ebb.Tensor:

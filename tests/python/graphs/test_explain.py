@@ -2,24 +2,18 @@
 # cuts.
 """Every reason that ``ebb.explain`` gives, its ways, tables and texts."""
 
-import inspect
-
 import pytest
 
 import ebb
 from ebb.utils import GradientFlow
 from ebb.utils.checkpoint import checkpoint
+from tests.python.lines import line
 
 
 @pytest.fixture(autouse=True)
 def no_notes():
     """Notes of other tests must not answer."""
     ebb.autograd.forget_cuts()
-
-
-def line() -> int:
-    """Return the caller's line."""
-    return inspect.currentframe().f_back.f_lineno
 
 
 def leaf(values=(1.0, 2.0), **options) -> ebb.Tensor:

@@ -2,7 +2,6 @@
 # traces.
 """The profiler."""
 
-import inspect
 import json
 import threading
 import time
@@ -12,6 +11,7 @@ import pytest
 import ebb
 from ebb.graphs import Location
 from ebb.profiler import profile, record_function
+from tests.python.lines import line
 
 
 def named(prof, name):
@@ -27,11 +27,6 @@ def most_at_once(ranges):
         now += step
         most = max(most, now)
     return most
-
-
-def line() -> int:
-    """Return the caller's line."""
-    return inspect.currentframe().f_back.f_lineno
 
 
 def test_ops_and_nodes_are_ranges_with_name_place_and_sequence():

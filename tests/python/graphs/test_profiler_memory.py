@@ -2,18 +2,13 @@
 # graph.
 """Memory in profiles, and profiles in snapshots."""
 
-import inspect
 import json
 
 import pytest
 
 import ebb
 from ebb.profiler import profile
-
-
-def line() -> int:
-    """Return the caller's line."""
-    return inspect.currentframe().f_back.f_lineno
+from tests.python.lines import line
 
 
 def only(prof, name):

@@ -1,10 +1,10 @@
 # tests/python/package/test_location.py -- every way of calling an op is put down to the user's
 # line.
 import functools
-import inspect
 import threading
 
 import ebb
+from tests.python.lines import line
 
 
 def place(tensor):
@@ -12,22 +12,18 @@ def place(tensor):
     return file.rpartition("/")[2], line, function.rpartition(".")[2]
 
 
-def here():
-    return inspect.currentframe().f_back.f_lineno
-
-
 X = ebb.ones(2, requires_grad=True)
 
 
 def test_an_operator_a_method_and_a_function():
     for make in (lambda: X * 2, lambda: X.exp(), lambda: ebb.exp(X)):
-        assert place(make()) == ("test_location.py", here() - 1, "<lambda>")
+        assert place(make()) == ("test_location.py", line() - 1, "<lambda>")
 
 
 def test_lines_of_one_function_are_told_apart():
     a = X * 2
     b = X * 3
-    assert place(b)[1] == place(a)[1] + 1 and place(a)[1] == here() - 2
+    assert place(b)[1] == place(a)[1] + 1 and place(a)[1] == line() - 2
 
 
 def test_two_ops_in_one_line_share_it():
@@ -42,15 +38,15 @@ def test_inside_a_comprehension_a_generator_and_a_class():
     class Body:
         y = X * 2
 
-    assert place(rows[0])[1] == here() - 6 and place(only)[1] == here() - 5
-    assert place(Body.y) == ("test_location.py", here() - 3, "Body")
+    assert place(rows[0])[1] == line() - 6 and place(only)[1] == line() - 5
+    assert place(Body.y) == ("test_location.py", line() - 3, "Body")
 
 
 def test_called_from_c():
     (y,) = map(X.mul, [ebb.ones(2)])
-    assert place(y)[1] == here() - 1
-    assert place(functools.reduce(ebb.add, [X, X]))[1] == here()
-    assert place(sum([X, X]))[1] == here()
+    assert place(y)[1] == line() - 1
+    assert place(functools.reduce(ebb.add, [X, X]))[1] == line()
+    assert place(sum([X, X]))[1] == line()
 
 
 def test_in_another_thread():
@@ -58,7 +54,7 @@ def test_in_another_thread():
     thread = threading.Thread(target=lambda: made.append(X * 2))
     thread.start()
     thread.join()
-    assert place(made[0]) == ("test_location.py", here() - 3, "<lambda>")
+    assert place(made[0]) == ("test_location.py", line() - 3, "<lambda>")
 
 
 def test_code_without_a_file():
@@ -79,16 +75,16 @@ def test_code_that_is_gone_keeps_its_place():
 def test_without_the_interpreters_lock():
     big = ebb.ones(400, 400, requires_grad=True)
     y = big * big
-    assert place(y)[1] == here() - 1
+    assert place(y)[1] == line() - 1
 
 
 def test_a_gradients_computation_is_put_down_to_the_forward_op():
     y = X * X
     (gradient,) = ebb.autograd.grad(y.sum(), X, create_graph=True)
-    assert place(gradient)[1] == here() - 2
+    assert place(gradient)[1] == line() - 2
 
 
 def test_modules_are_put_down_to_their_call():
     layer = ebb.nn.Linear(2, 3)
     y = layer(X)
-    assert place(y)[1] == here() - 1
+    assert place(y)[1] == line() - 1
