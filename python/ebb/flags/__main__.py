@@ -5,6 +5,7 @@ from ebb.flags import table
 
 
 def main() -> None:
+    """Print each setting, where its value comes from, and what it does."""
     for flag in table():
         print(f"{flag.name} = {flag.value!r}  ({flag.source}; {flag.variable})\n    {flag.doc}")
 
