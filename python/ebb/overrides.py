@@ -18,6 +18,7 @@ from typing import Any
 from ebb import _C
 from ebb._base import naming as _naming
 from ebb._base.arguments import check_callable
+from ebb._base.makers import MAKERS
 from ebb._C import Tensor
 
 __all__ = [
@@ -320,9 +321,8 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 def _ignored_functions() -> set[Callable[..., Any]]:
     import ebb
 
-    names = "arange empty eye full linspace logspace ones rand randint randn randperm zeros tensor"
-    found = {getattr(ebb, name) for name in names.split() if hasattr(ebb, name)}
-    return found | {Tensor.as_subclass, Tensor.__new__}
+    found = {getattr(ebb, name) for name in MAKERS}
+    return found | {ebb.logspace, ebb.tensor, Tensor.as_subclass, Tensor.__new__}
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -312,6 +312,12 @@ def test_functions_of_users_can_take_part(x):
     assert Logged.calls[0].endswith("combine")
 
 
+def test_what_makes_tensors_of_numbers_asks_nobody():
+    ignored = ebb.overrides.get_ignored_functions()
+    assert {ebb.zeros, ebb.randint, ebb.hann_window, ebb.tensor} <= ignored
+    assert not {ebb.zeros_like, ebb.normal, ebb.add} & ignored
+
+
 def test_what_can_be_overridden_is_listed():
     found = overrides.get_overridable_functions()
     assert ebb.matmul in found[ebb] and ebb.zeros not in found[ebb]
