@@ -3,8 +3,8 @@
 
 A shell without job control lets such processes ignore the signal, and theirs inherit that. The
 head of a report names the seed of the fresh draws, which all worker processes inherit. Each test
-starts from one random state and one number of threads, so that a run tells of the code and not
-of the numbers drawn, nor of the tests before.
+starts from one random state, number of threads and default dtype, so that a run tells of the code
+and not of the numbers drawn, nor of the tests before.
 """
 
 import collections
@@ -74,6 +74,7 @@ def pytest_runtest_setup():
         gc.freeze()
     ebb.manual_seed(0)
     ebb.set_num_threads(THREADS)
+    ebb.set_default_dtype(ebb.float32)
     without_torch_compat()
 
 

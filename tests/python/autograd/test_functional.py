@@ -20,11 +20,6 @@ def random(*shape):
     return ebb.randn(list(shape), dtype=f64)
 
 
-@pytest.fixture(autouse=True)
-def _seeded():
-    ebb.manual_seed(5)
-
-
 def mixed(x, y):
     return (x * y).sum(1), ebb.sin(x[0]) * y.sum()
 

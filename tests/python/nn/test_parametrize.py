@@ -208,7 +208,6 @@ SPLITS = {"hook": weight_norm, "parametrization": parametrizations.weight_norm}
 @pytest.mark.parametrize("dim", [0, 1, None])
 @pytest.mark.parametrize("kind", SPLITS)
 def test_weight_norm_keeps_the_weight_and_splits_its_gradient(kind, dim):
-    ebb.manual_seed(0)
     layer = nn.Linear(3, 4, dtype=ebb.float64)
     w = layer.weight.detach().numpy().copy()
     SPLITS[kind](layer, dim=dim)
@@ -230,7 +229,6 @@ def test_weight_norm_keeps_the_weight_and_splits_its_gradient(kind, dim):
 
 @pytest.mark.parametrize("shape", [(3, 4, 5), (3, 1), (4,), (0, 2), (2, 0)])
 def test_weight_norm_of_rows_has_derivatives_of_both_orders(shape):
-    ebb.manual_seed(0)
     v = ebb.randn(shape, dtype=ebb.float64, requires_grad=True)
     g = ebb.rand(shape[:1] + (1,) * (len(shape) - 1), dtype=ebb.float64, requires_grad=True)
     norms = v.detach().norm(dim=tuple(range(1, v.ndim)), keepdim=True) if v.ndim > 1 else v.abs()
@@ -242,7 +240,6 @@ def test_weight_norm_of_rows_has_derivatives_of_both_orders(shape):
 
 @pytest.mark.parametrize("dtype", [ebb.float16, ebb.bfloat16])
 def test_weight_norm_of_half_types_computes_in_float32(dtype):
-    ebb.manual_seed(0)
     v, g = ebb.randn(5, 300).to(dtype), ebb.rand(5, 1).to(dtype)
     wide = v.double()
     exact = g.double() * wide / wide.norm(dim=1, keepdim=True)
@@ -320,7 +317,6 @@ LAYERS = {
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("kind", NORMS)
 def test_spectral_norm_divides_by_the_largest_singular_value(kind, layer):
-    ebb.manual_seed(0)
     make, shape, dim = LAYERS[layer]
     net = make()
     w = net.weight.detach().numpy().copy()
@@ -383,7 +379,6 @@ def trained(norm):
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 def test_fused_layers_do_what_both_do(bias, affine):
-    ebb.manual_seed(0)
     conv = nn.Conv2d(2, 3, 2, bias=bias)
     turned = nn.ConvTranspose2d(2, 3, 2, bias=bias)
     x = ebb.randn([2, 2, 4, 4])

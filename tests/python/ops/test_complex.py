@@ -21,11 +21,6 @@ def reals(*sizes):
     return ebb.randn(*sizes, dtype=ebb.float64).requires_grad_()
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    ebb.manual_seed(3)
-
-
 def test_parts_share_the_memory_of_the_number():
     z = ebb.tensor([1 + 2j, 3 - 4j])
     assert z.real.tolist() == [1, 3]

@@ -47,11 +47,6 @@ DRAWS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def seed():
-    ebb.manual_seed(11)
-
-
 @pytest.mark.parametrize("name", DRAWS)
 def test_a_seed_repeats_for_any_number_of_threads_and_a_generator_is_apart(name):
     draw = DRAWS[name]

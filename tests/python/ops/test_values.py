@@ -72,8 +72,6 @@ def test_values_match_numpy(row, dtype):
 @pytest.fixture
 def double_default():
     ebb.set_default_dtype(ebb.float64)
-    yield
-    ebb.set_default_dtype(ebb.float32)
 
 
 WHOLE = [(row, dtype) for row, dtype in PLAIN if dtype in ("bool", "uint8", "int64")]

@@ -12,11 +12,6 @@ standard_gamma_grad = ebb._C._ops.standard_gamma_grad
 DRAWS = 50000
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    ebb.manual_seed(7)
-
-
 def poisson_share(rate):
     return lambda k: math.exp(k * math.log(rate) - rate - math.lgamma(k + 1))
 

@@ -83,7 +83,6 @@ def test_gradients_and_tangents_pass_copies_in_another_order():
 
 
 def test_networks_compute_the_same_in_channels_last():
-    ebb.manual_seed(0)
     net = ebb.nn.Sequential(
         ebb.nn.Conv2d(3, 4, 3, padding=1), ebb.nn.BatchNorm2d(4), ebb.nn.MaxPool2d(2)
     )

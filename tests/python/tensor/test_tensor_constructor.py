@@ -36,10 +36,7 @@ def test_data_takes_the_default_dtype(data):
     assert made.dtype is ebb.float32
     assert made.tolist() == ebb.tensor(data).float().tolist()
     ebb.set_default_dtype(ebb.float64)
-    try:
-        assert ebb.Tensor(data).dtype is ebb.Tensor(2).dtype is ebb.float64
-    finally:
-        ebb.set_default_dtype(ebb.float32)
+    assert ebb.Tensor(data).dtype is ebb.Tensor(2).dtype is ebb.float64
 
 
 def test_a_number_may_be_written_to_what_was_made_of_ints():

@@ -14,7 +14,6 @@ TENSOR = ebb.tensor(ARRAY.transpose(2, 0, 1))
 @pytest.fixture(autouse=True)
 def _without_pillow(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    ebb.manual_seed(2)
 
 
 def both(change):

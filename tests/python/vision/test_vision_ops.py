@@ -109,7 +109,6 @@ def test_focal_loss_is_its_formula_and_has_gradients():
 
 
 def test_a_frozen_norm_is_batch_norm_in_evaluation():
-    ebb.manual_seed(0)
     trained = nn.BatchNorm2d(3)
     trained(ebb.randn(4, 3, 5, 5) * 2 + 1)
     nn.init.uniform_(trained.weight)
@@ -136,7 +135,6 @@ def test_layers_are_put_together_as_asked():
 
 @pytest.mark.parametrize("mode", ["row", "batch"])
 def test_depth_drops_samples_and_keeps_the_mean(mode):
-    ebb.manual_seed(0)
     layer = ops.StochasticDepth(0.25, mode)
     many = ebb.stack([layer(ebb.ones(8, 2, 3)) for _ in range(300)])
     rows = many.flatten(2)
