@@ -18,21 +18,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from codegen import (  # noqa: E402
-    emit_autograd,
-    emit_batching,
-    emit_common,
-    emit_devices,
-    emit_jvp,
-    emit_modules,
-    emit_operators,
-    emit_ops,
-    emit_optimizers,
-    emit_python,
-    emit_tests,
-    emit_user,
-)
 from codegen.device_text import FUNCTIONS  # noqa: E402
+from codegen.emit import (  # noqa: E402
+    autograd,
+    batching,
+    common,
+    devices,
+    jvp,
+    modules,
+    operators,
+    ops,
+    optimizers,
+    python,
+    tests,
+    user,
+)
 from codegen.entry import load_family  # noqa: E402
 from codegen.kernel_types import SIGNATURES  # noqa: E402
 from codegen.model import Family  # noqa: E402
@@ -40,15 +40,15 @@ from codegen.modules import load_modules  # noqa: E402
 from codegen.optimizers import load_optimizers  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
 
-FAMILY_EMITTERS = [emit_ops.emit, emit_autograd.emit, emit_jvp.emit, emit_python.emit]
+FAMILY_EMITTERS = [ops.emit, autograd.emit, jvp.emit, python.emit]
 COMMON_EMITTERS = [
-    emit_common.emit,
-    emit_devices.emit,
-    emit_operators.emit,
-    emit_tests.emit,
-    emit_python.emit_common,
-    emit_batching.emit,
-    emit_user.emit,
+    common.emit,
+    devices.emit,
+    operators.emit,
+    tests.emit,
+    python.emit_common,
+    batching.emit,
+    user.emit,
 ]
 # The order of umbrella headers and of documentation; further files follow in alphabetical order.
 FIRST = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", "loss")
@@ -94,8 +94,8 @@ def common_files() -> dict[str, str]:
 def module_files() -> dict[str, str]:
     """What is generated from the tables of modules and of optimizers."""
     return {
-        **emit_modules.emit(load_modules(ROOT / "ops" / "modules", load_all())),
-        **emit_optimizers.emit(load_optimizers(ROOT / "ops" / "optim" / "fused.yaml")),
+        **modules.emit(load_modules(ROOT / "ops" / "modules", load_all())),
+        **optimizers.emit(load_optimizers(ROOT / "ops" / "optim" / "fused.yaml")),
     }
 
 
@@ -115,7 +115,7 @@ def write_changed(folder: Path, files: dict[str, str]) -> list[Path]:
 def print_outputs() -> None:
     """Print what the build has to know: which command writes which file, and from what."""
     folder = Path(__file__).parent
-    for source in sorted([*folder.glob("*.py"), *folder.glob("templates/*")]):
+    for source in sorted([*folder.rglob("*.py"), *folder.glob("templates/*")]):
         print("source", source)
     for path in (*SIGNATURES, *FUNCTIONS):
         print("source", path)

@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from codegen import emit_autograd  # noqa: E402
+from codegen.emit import autograd  # noqa: E402
 from codegen.formulas import names_in  # noqa: E402
 from codegen.generate import load_all, write_changed  # noqa: E402
 from codegen.model import Family, Op  # noqa: E402
@@ -238,7 +238,7 @@ def build(families: list[Family], jobs: int) -> None:
     commands, replaced = [], {}
     known = compile_commands()
     for family in families:
-        text = emit_autograd.emit(family)[f"ebb/autograd/ops/{family.name}.cpp"]
+        text = autograd.emit(family)[f"ebb/autograd/ops/{family.name}.cpp"]
         if "rules::is_mutant" not in text:
             continue
         text = text.replace("\nnamespace ebb {", f"\n{declared}\nnamespace ebb {{", 1)

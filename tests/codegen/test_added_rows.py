@@ -1,9 +1,9 @@
 # tests/codegen/test_added_rows.py -- a view, an operator or a random op is its row and its body.
 import pytest
 
-from codegen.emit_operators import emit as emit_operators
-from codegen.emit_python import emit as emit_python, emit_common
-from codegen.emit_tests import row
+from codegen.emit.operators import emit as emit_operators
+from codegen.emit.python import emit as emit_python, emit_common
+from codegen.emit.tests import row
 from codegen.signature import SchemaError
 from tests.codegen.little_table import family_of
 

@@ -1,7 +1,7 @@
 # tests/codegen/test_amp.py -- every op that computes is on a list of autocast.
 import pytest
 
-from codegen.emit_common import amp_lists
+from codegen.emit.common import amp_lists
 from codegen.signature import SchemaError
 from tests.codegen.little_table import family_of
 

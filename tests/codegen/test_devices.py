@@ -1,7 +1,7 @@
 # tests/codegen/test_devices.py -- the `device` key: rows of expressions, and mistakes in them.
 import pytest
 
-from codegen.emit_devices import emit
+from codegen.emit.devices import emit
 from codegen.signature import SchemaError
 from tests.codegen.little_table import family_of
 

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from codegen import emit_modules
+from codegen.emit import modules
 from codegen.generate import ROOT, load_all
 from codegen.module_values import tensor_repr
 from codegen.modules import load_modules
@@ -48,7 +48,7 @@ def test_a_mistake_is_reported_with_its_place(tmp_path, old, new, error):
 
 def test_types_and_defaults_are_those_of_the_op(tmp_path):
     (family,) = loaded(tmp_path, GOOD)
-    files = emit_modules.emit([family])
+    files = modules.emit([family])
     assert "def __init__(self, alpha: float = 1.0):" in files["python/ebb/nn/some.py"]
     assert "explicit ELU(double alpha = 1.0);" in files["ebb/nn/some.h"]
     assert "return ebb::elu(input, alpha_);" in files["ebb/nn/some.cpp"]
@@ -56,13 +56,13 @@ def test_types_and_defaults_are_those_of_the_op(tmp_path):
 
 def test_a_module_of_a_function_is_not_in_cpp(tmp_path):
     text = GOOD.replace("op: elu", "function: celu(Tensor input, float alpha=2.0)")
-    files = emit_modules.emit(loaded(tmp_path, text))
+    files = modules.emit(loaded(tmp_path, text))
     assert "return F.celu(input, self.alpha)" in files["python/ebb/nn/some.py"]
     assert "ebb/nn/some.h" not in files
 
 
 def test_the_generated_python_parses_and_is_no_wider_than_what_is_written():
-    files = emit_modules.emit(load_modules(ROOT / "ops" / "modules", FAMILIES))
+    files = modules.emit(load_modules(ROOT / "ops" / "modules", FAMILIES))
     for name, text in files.items():
         if name.endswith(".py"):
             ast.parse(text)

@@ -1,8 +1,8 @@
 # tests/codegen/test_namespaces.py -- rows whose Python functions live in ebb.linalg and its like.
 import pytest
 
-from codegen.emit_python import emit as emit_python, emit_common
-from codegen.emit_tests import row
+from codegen.emit.python import emit as emit_python, emit_common
+from codegen.emit.tests import row
 from codegen.signature import SchemaError
 from tests.codegen.little_table import family_of
 

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from codegen import emit_optimizers
+from codegen.emit import optimizers
 from codegen.generate import ROOT
 from codegen.optimizers import load_optimizers
 from codegen.signature import SchemaError
@@ -53,7 +53,7 @@ def test_a_mistake_is_reported_with_its_place(tmp_path, old, new, error):
 
 
 def test_options_read_as_fields_of_a_struct_and_as_parameters(tmp_path):
-    files = emit_optimizers.emit(loaded(tmp_path, GOOD))
+    files = optimizers.emit(loaded(tmp_path, GOOD))
     struct = files["ebb/kernels/optimizer_options.h"].partition("struct WalkOptions {\n")[2]
     assert [line.strip() for line in struct.splitlines()[:4]] == [
         "double lr = 1e-2;",
@@ -72,7 +72,7 @@ def test_options_read_as_fields_of_a_struct_and_as_parameters(tmp_path):
 
 
 def test_state_is_kept_and_begins_as_the_row_says(tmp_path):
-    header = emit_optimizers.emit(loaded(tmp_path, GOOD))["ebb/optim/walk.h"]
+    header = optimizers.emit(loaded(tmp_path, GOOD))["ebb/optim/walk.h"]
     assert "case 1: return options().slow;" in header
     assert "case 2: return options().lr;" in header
     assert "StepFactors factors(int64_t steps) const override;" in header
@@ -80,7 +80,7 @@ def test_state_is_kept_and_begins_as_the_row_says(tmp_path):
 
 
 def test_the_generated_python_parses_and_is_no_wider_than_what_is_written():
-    files = emit_optimizers.emit(load_optimizers(ROOT / "ops" / "optim" / "fused.yaml"))
+    files = optimizers.emit(load_optimizers(ROOT / "ops" / "optim" / "fused.yaml"))
     for name, text in files.items():
         if name.endswith(".py"):
             ast.parse(text)

@@ -1,6 +1,6 @@
 # tests/codegen/test_python_text.py -- how parameters of each type are taken out of a Python call.
-from codegen.emit_autograd import emit as emit_autograd
-from codegen.emit_python import emit as emit_python, emit_common
+from codegen.emit.autograd import emit as emit_autograd
+from codegen.emit.python import emit as emit_python, emit_common
 
 TABLE = """\
 - op: >-

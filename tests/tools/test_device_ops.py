@@ -1,6 +1,6 @@
 # tests/tools/test_device_ops.py -- the page of ops on devices says what the registry lacks.
 from codegen.dtypes import mask
-from codegen.emit_common import kernels_of
+from codegen.emit.common import kernels_of
 from codegen.generate import load_family, table_path
 from tools.check import device_ops
 

@@ -8,7 +8,7 @@ import pytest
 
 from codegen.cpp import forms
 from codegen.dtypes import mask
-from codegen.emit_common import kernels_of
+from codegen.emit.common import kernels_of
 from codegen.generate import load_family, table_path
 from tools.check import op_matrix
 from tools.check.__main__ import CHECKS

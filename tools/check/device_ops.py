@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from codegen.dtypes import DTYPES  # noqa: E402
-from codegen.emit_common import kernels_of  # noqa: E402
+from codegen.emit.common import kernels_of  # noqa: E402
 from codegen.generate import load_all  # noqa: E402
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))
 
 from codegen.cpp import forms  # noqa: E402
 from codegen.dtypes import DTYPES, mask  # noqa: E402
-from codegen.emit_common import kernels_of  # noqa: E402
-from codegen.emit_jvp import has_rule  # noqa: E402
+from codegen.emit.common import kernels_of  # noqa: E402
+from codegen.emit.jvp import has_rule  # noqa: E402
 from codegen.generate import load_all  # noqa: E402
 
 if TYPE_CHECKING:

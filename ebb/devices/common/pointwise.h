@@ -1,6 +1,6 @@
 // ebb/devices/common/pointwise.h -- the pointwise kernels of the op table, for every device.
 //
-// A row is generated from a `device:` key of the table (codegen/emit_devices.py). It is offered for
+// A row is generated from a `device:` key of the table (codegen/emit/devices.py). It is offered for
 // each dtype of the op that has an expression; what kernel is called with decides the rest.
 #pragma once
 

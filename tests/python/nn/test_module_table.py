@@ -1,6 +1,6 @@
 # tests/python/nn/test_module_table.py -- every module of ops/modules: what its row promises.
 #
-# The rows (generated/module_rows.json) come from codegen/emit_modules.py. The examples, whose
+# The rows (generated/module_rows.json) come from codegen/emit/modules.py. The examples, whose
 # numbers are written in the table, run here and in C++ (generated/tests/nn/module_table_test.cpp):
 # that is how the two languages are held together.
 import ast

@@ -1,6 +1,6 @@
 # tests/python/ops/op_rows.py -- the rows of the op table as test cases: which arguments to try.
 #
-# A row (build/<preset>/generated/test_rows.json, made by codegen/emit_tests.py) names a kind of
+# A row (build/<preset>/generated/test_rows.json, made by codegen/emit/tests.py) names a kind of
 # inputs or lists literal cases. Here a kind becomes shapes, and a case becomes tensors of one dtype
 # and memory layout, together with the NumPy arrays that the reference sees. EBB_ONLY_OP in the
 # environment restricts all tests of rows to some ops (`mul,mul.Scalar`). Start reading at Row.

@@ -1,4 +1,4 @@
-# codegen/emit_python.py -- Python's functions and methods of each op: python/ops_<family>.cpp.
+# codegen/emit/python.py -- Python's functions and methods of each op: python/ops_<family>.cpp.
 #
 # A function is described by an OpSpec, whose parameters the runtime (python/src/calls/args.h)
 # binds; the generated code converts them and calls ebb::name. Which functions take no tensor, so
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from codegen.cpp import environment, render_with_ops
 from codegen.dtypes import DTYPES
-from codegen.emit_operators import operators_of
+from codegen.emit.operators import operators_of
 from codegen.model import NAMESPACES, Family
 from codegen.python_function import python_functions
 

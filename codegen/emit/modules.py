@@ -1,4 +1,4 @@
-# codegen/emit_modules.py -- the modules of the table: C++ classes, Python classes and their tests.
+# codegen/emit/modules.py -- the modules of the table: C++ classes, Python classes and their tests.
 #
 # ebb/nn/<family>.h and .cpp, python/ebb/nn/<family>.py, the functions of ebb.nn.functional that add
 # an option to an op, a C++ test of all examples and module_rows.json for the Python tests. How a

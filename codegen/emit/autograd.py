@@ -1,4 +1,4 @@
-# codegen/emit_autograd.py -- the recording layer: ebb/autograd/ops/<op>.h and <family>.cpp.
+# codegen/emit/autograd.py -- the recording layer: ebb/autograd/ops/<op>.h and <family>.cpp.
 #
 # For every differentiable op: the class of its node, the entry with the gate, the part that
 # records and the slow part. What a node keeps comes from formulas.plan_node(). The text is in
@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from codegen.cpp import Form, environment, forms, op_header, render_with_ops
-from codegen.emit_jvp import has_rule, needs_operand
+from codegen.emit.jvp import has_rule, needs_operand
 from codegen.formulas import NodePlan, Rule, plan_node
 from codegen.model import Family, Op
 from codegen.signature import TYPES, ParamType, SchemaError

@@ -1,4 +1,4 @@
-# codegen/emit_common.py -- kernel tables, their list, and the header that gathers all ops.
+# codegen/emit/common.py -- kernel tables, their list, and the header that gathers all ops.
 #
 # Each kernel has a signature number, a hash of its C++ function type as ebb/kernels/signatures*.h
 # spells it: a plug-in built against another one is refused.

@@ -1,7 +1,7 @@
-# tests/codegen/test_emit_jvp.py -- forward-mode rules of ops with several results.
+# tests/codegen/test_jvp.py -- forward-mode rules of ops with several results.
 import pytest
 
-from codegen.emit_jvp import emit
+from codegen.emit.jvp import emit
 from codegen.signature import SchemaError
 from tests.codegen.little_table import family_of
 

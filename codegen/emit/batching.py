@@ -1,4 +1,4 @@
-# codegen/emit_batching.py -- how ebb.func.vmap calls each function of the table with a batch.
+# codegen/emit/batching.py -- how ebb.func.vmap calls each function of the table with a batch.
 #
 # A row's rule is its key `batch`, or follows from the row: pointwise ops broadcast, and an op of
 # one tensor that names dims is called with the same dims of the batch. The rules themselves are

@@ -1,4 +1,4 @@
-# codegen/emit_tests.py -- test_rows.json: what the generic tests try for every op; and calls of
+# codegen/emit/tests.py -- test_rows.json: what the generic tests try for every op; and calls of
 # all composites for a test in C++.
 #
 # One row per entry of the table: signature, dtypes, forms, NumPy reference, how to make inputs, and

@@ -1,4 +1,4 @@
-# codegen/emit_jvp.py -- forward-mode rules: ebb/autograd/jvp/<family>.h and .cpp.
+# codegen/emit/jvp.py -- forward-mode rules: ebb/autograd/jvp/<family>.h and .cpp.
 #
 # `auto` reuses the gradient formula of a pointwise op: its derivative is a factor, so the formula
 # with the conjugated tangent in place of grad_out, conjugated again, is the tangent of the result.

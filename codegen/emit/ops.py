@@ -1,4 +1,4 @@
-# codegen/emit_ops.py -- the unrecorded layer: ebb/ops/<family>.h and .cpp.
+# codegen/emit/ops.py -- the unrecorded layer: ebb/ops/<family>.h and .cpp.
 #
 # Pointwise ops are generated whole; for the others the generated function runs the checks of the
 # table and calls ebb::ops::impl.

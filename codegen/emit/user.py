@@ -1,4 +1,4 @@
-# codegen/emit_user.py -- what programs see besides functions: methods of Tensor, and options.
+# codegen/emit/user.py -- what programs see besides functions: methods of Tensor, and options.
 #
 # Rows with `method: true` become methods: declared in a base class of Tensor, and defined inline
 # where programs include them, so that the line that is recorded is that of the call. An op with

@@ -1,4 +1,4 @@
-# codegen/emit_operators.py -- the operators of Tensor: ebb/autograd/operators.h for C++, and
+# codegen/emit/operators.py -- the operators of Tensor: ebb/autograd/operators.h for C++, and
 # python/operators.cpp with the slots of Python's type.
 """Emitter of operators."""
 

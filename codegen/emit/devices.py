@@ -1,4 +1,4 @@
-# codegen/emit_devices.py -- the pointwise kernels of all devices, as rows of expressions.
+# codegen/emit/devices.py -- the pointwise kernels of all devices, as rows of expressions.
 #
 # ebb/devices/common/pointwise.h says what a row is. A kernel that several ops use has its
 # expression in one of their rows.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from codegen.cpp import environment
 from codegen.device_text import KINDS
-from codegen.emit_common import Kernel, kernels_of
+from codegen.emit.common import Kernel, kernels_of
 from codegen.model import Family, Op
 from codegen.signature import SchemaError
 

@@ -1,4 +1,4 @@
-# codegen/emit_optimizers.py -- the optimizers of the table: options and classes in both languages.
+# codegen/emit/optimizers.py -- the optimizers of the table: options and classes in both languages.
 #
 # ebb/kernels/optimizer_options.h has the structs of options, ebb/optim/optimizer_table.h and .cpp
 # list their fields and make optimizers by name, ebb/optim/<file>.h declares the classes that are
