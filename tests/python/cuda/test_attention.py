@@ -12,7 +12,8 @@ import ebb
 from ebb.nn.functional import scaled_dot_product_attention as attention
 from tests.python.cuda import stand_in as chosen
 from tests.python.cuda.test_library_failures import left, needs_cudnn
-from tests.python.cuda.test_products import numbers, run
+from tests.python.cuda.test_products import numbers
+from tests.python.fresh import printed
 
 EXECUTE, FINALIZE = "cudnnBackendExecute", "cudnnBackendFinalize"
 EXECUTION_FAILED, BAD_PARAM, NOT_SUPPORTED = 5000, 2000, 3001
@@ -241,7 +242,7 @@ x = ebb.ones(1, 1, 2, 8, dtype=ebb.float16, device="cuda")
 print(ebb.nn.functional.scaled_dot_product_attention(x, x, x).cpu().sum().item())
 print(ctypes.CDLL(os.environ["EBB_CUDA_LIBRARY"]).stand_in_calls(b"{EXECUTE}"))
 """
-    assert run(script, **setting).split() == ["16.0", "0"]
+    assert printed(script, **setting).split() == ["16.0", "0"]
 
 
 @pytest.mark.skipif(not chosen.CUDNN.exists(), reason="the toolkit's cuDNN is not installed")
@@ -258,5 +259,5 @@ for target in ("sm_80", "sm_90"):
         print(library.stand_in_calls(f"{what} {target}".encode()))
 print(library.stand_in_violations())
 """
-    done = run(script, STAND_IN_CUDNN_COMPILES="1")
+    done = printed(script, STAND_IN_CUDNN_COMPILES="1")
     assert done.splitlines() == ["2"] * 4 + ["b''"]

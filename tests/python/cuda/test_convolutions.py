@@ -11,7 +11,8 @@ import pytest
 import ebb
 from ebb.nn import functional
 from tests.python.cuda import stand_in as chosen
-from tests.python.cuda.test_products import exact, numbers, rounded, run
+from tests.python.cuda.test_products import exact, numbers, rounded
+from tests.python.fresh import printed
 
 FORWARD, INPUT, WEIGHT = (
     "cudnnConvolutionForward",
@@ -163,7 +164,7 @@ except ebb.DeviceError as error:
     print(error)
 print(ebb.nn.functional.conv2d(x, x).tolist())
 """
-    done = run(script)
+    done = printed(script)
     assert f"conv2d: in conv_forward, cuda:0 failed: {call}: CUDNN_STATUS_EXECUTION_FAILED" in done
     assert "hint: with EBB_CUDNN_LIBRARY=0" in done
     assert done.splitlines()[-1] == "[[[[4.0]]]]"
@@ -210,4 +211,5 @@ switches = ebb.backends.cudnn
 print(switches.is_available(), switches.version(), switches.is_acceptable(x.to("cuda")))
 print(ctypes.CDLL(os.environ["EBB_CUDA_LIBRARY"]).stand_in_calls(b"{FORWARD}"))
 """
-    assert run(script, EBB_CUDNN_LIBRARY=library).split() == ["True", "False", "None", "False", "0"]
+    said = printed(script, EBB_CUDNN_LIBRARY=library)
+    assert said.split() == ["True", "False", "None", "False", "0"]

@@ -9,7 +9,7 @@ import pytest
 
 import ebb
 from tests.python.cuda.test_host import LAUNCH_FAILED, OUT_OF_MEMORY, settled
-from tests.python.cuda.test_products import run
+from tests.python.fresh import printed
 from tests.python.opencl import test_pinned as shared
 
 SENDING = ("cuMemcpyHtoDAsync", "cuEventRecord", "cuMemHostAlloc", "cuStreamSynchronize")
@@ -182,4 +182,4 @@ x = ebb.ones(3)
 print(ebb.cuda.device_count(), x.pin_memory().is_pinned(), ebb.ones(3, pin_memory=True).is_pinned())
 print(ctypes.CDLL(os.environ["EBB_CUDA_LIBRARY"]).stand_in_calls(b"cuMemHostAlloc"))
 """
-    assert run(script, STAND_IN_DEVICES="0").splitlines() == ["0 False False", "0"]
+    assert printed(script, STAND_IN_DEVICES="0").splitlines() == ["0 False False", "0"]
