@@ -4,7 +4,7 @@
 
 #include "ebb/devices/common/register.h"
 #include "ebb/devices/cuda/cuda_driver.h"
-#include "ebb/devices/cuda/cudnn_library.h"
+#include "ebb/devices/cuda/cudnn/library.h"
 #include "ebb/devices/cuda/device.h"
 
 namespace ebb::cuda {

@@ -1,15 +1,14 @@
-// ebb/devices/cuda/cudnn.cpp -- says convolutions in cuDNN's terms.
+// ebb/devices/cuda/cudnn/convolution.cpp -- says convolutions in cuDNN's terms.
 //
 // Only algorithms that multiply matrices and add up in a fixed order are asked for.
-#include "ebb/devices/cuda/cudnn.h"
-
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <span>
 
 #include "ebb/core/device/tf32.h"
-#include "ebb/devices/cuda/cudnn_library.h"
+#include "ebb/devices/cuda/cudnn/cudnn.h"
+#include "ebb/devices/cuda/cudnn/library.h"
 #include "ebb/devices/launch/memory_pool.h"
 
 namespace ebb::cuda {

@@ -1,5 +1,5 @@
-// ebb/devices/cuda/cudnn.h -- convolutions and attention by cuDNN, where there is one
-// (cudnn_library.h).
+// ebb/devices/cuda/cudnn/cudnn.h -- convolutions and attention by cuDNN, where there is one
+// (library.h).
 #pragma once
 
 #include "ebb/devices/cuda/device.h"

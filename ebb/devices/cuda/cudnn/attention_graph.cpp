@@ -1,4 +1,4 @@
-// ebb/devices/cuda/cudnn_attention_graph.cpp -- the operations of attention, one after the other.
+// ebb/devices/cuda/cudnn/attention_graph.cpp -- the operations of attention, one after the other.
 //
 //     scores = scale * query key^T, hidden where the column is greater than the row
 //     top = max(scores), powers = exp(scores - top), sum = sum(powers)
@@ -6,7 +6,7 @@
 //
 // cuDNN knows the pattern and computes it as one kernel, which keeps no scores. Start reading at
 // AttentionGraph::AttentionGraph().
-#include "ebb/devices/cuda/cudnn_attention_graph.h"
+#include "ebb/devices/cuda/cudnn/attention_graph.h"
 
 #include <utility>
 

@@ -1,10 +1,10 @@
-// ebb/devices/cuda/cudnn_attention_graph.h -- attention as a graph of cuDNN.
+// ebb/devices/cuda/cudnn/attention_graph.h -- attention as a graph of cuDNN.
 #pragma once
 
 #include <deque>
 #include <vector>
 
-#include "ebb/devices/cuda/cudnn_graph.h"
+#include "ebb/devices/cuda/cudnn/graph.h"
 #include "ebb/devices/launch/attention.h"
 
 namespace ebb::cuda {

@@ -1,9 +1,9 @@
-// ebb/devices/cuda/cudnn_library.h -- opens cuDNN, and declares what is called of it.
+// ebb/devices/cuda/cudnn/library.h -- opens cuDNN, and declares what is called of it.
 //
 // EBB_CUDNN_LIBRARY names the file, or says 0 for none; else libcudnn is looked for among the
 // system's libraries and in the toolkit's usual folder. Each stream has a handle of its own.
 // Its header comes with another download than the toolkit, so what is used of its interface of C is
-// declared here: tensors, filters and convolutions, and the parts of a graph (cudnn_graph.h).
+// declared here: tensors, filters and convolutions, and the parts of a graph (graph.h).
 #pragma once
 
 #include <cstddef>

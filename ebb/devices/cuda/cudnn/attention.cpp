@@ -1,4 +1,4 @@
-// ebb/devices/cuda/cudnn_attention.cpp -- plans for graphs of attention, and their use.
+// ebb/devices/cuda/cudnn/attention.cpp -- plans for graphs of attention, and their use.
 //
 // A plan is made when sizes, strides and dtype are first seen on a device, from the first engine
 // that cuDNN's heuristics name and whose results do not depend on timing; what cuDNN refuses is
@@ -14,8 +14,8 @@
 
 #include "ebb/core/base/log.h"
 #include "ebb/core/base/str.h"
-#include "ebb/devices/cuda/cudnn.h"
-#include "ebb/devices/cuda/cudnn_attention_graph.h"
+#include "ebb/devices/cuda/cudnn/attention_graph.h"
+#include "ebb/devices/cuda/cudnn/cudnn.h"
 #include "ebb/devices/launch/memory_pool.h"
 
 namespace ebb::cuda {

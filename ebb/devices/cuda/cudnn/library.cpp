@@ -1,5 +1,5 @@
-// ebb/devices/cuda/cudnn_library.cpp -- finds the functions, and makes a handle for each stream.
-#include "ebb/devices/cuda/cudnn_library.h"
+// ebb/devices/cuda/cudnn/library.cpp -- finds the functions, and makes a handle for each stream.
+#include "ebb/devices/cuda/cudnn/library.h"
 
 #include <dlfcn.h>
 

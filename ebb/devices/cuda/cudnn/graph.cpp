@@ -1,5 +1,5 @@
-// ebb/devices/cuda/cudnn_graph.cpp -- calls of cuDNN's interface for graphs.
-#include "ebb/devices/cuda/cudnn_graph.h"
+// ebb/devices/cuda/cudnn/graph.cpp -- calls of cuDNN's interface for graphs.
+#include "ebb/devices/cuda/cudnn/graph.h"
 
 #include <utility>
 

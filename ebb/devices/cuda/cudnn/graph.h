@@ -1,4 +1,4 @@
-// ebb/devices/cuda/cudnn_graph.h -- the parts of a graph of cuDNN: tensors, operations, plans.
+// ebb/devices/cuda/cudnn/graph.h -- the parts of a graph of cuDNN: tensors, operations, plans.
 //
 // A part is made, gets its attributes, each an array of one type, and is finalized; then others may
 // name it. What cuDNN refuses on the way is thrown as Refused, which is no error: ebb's own kernels
@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "ebb/devices/cuda/cudnn_library.h"
+#include "ebb/devices/cuda/cudnn/library.h"
 
 namespace ebb::cuda {
 
