@@ -106,8 +106,9 @@ def unnamed_files(name: str, text: str, files: tuple[str, ...]) -> list[Problem]
     folder = name.removesuffix("README.md")
     if folder.rstrip("/") in FAMILIES:
         return []
-    # `x.h`, also as [x.md](x.md); `emit_*.py` stands for many.
-    words = set(re.findall(r"[\w*]+", " ".join(re.findall(r"`[^`]*`|\]\([^)]*\)", text))))
+    # `x.h`, also as [x.md](x.md); `emit_*.py` stands for many, and the * of `ops/*.yaml` for none.
+    quoted = " ".join(re.findall(r"`[^`]*`|\]\([^)]*\)", text))
+    words = set(re.findall(r"\*?\w[\w*]*", quoted))
     beside = [one.removeprefix(folder) for one in files if one.startswith(folder)]
     stems = {
         one.partition(".")[0].removesuffix("-inl")
