@@ -257,7 +257,9 @@ class _ConvTranspose(_ConvNd):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        self.output_padding = per_dim(name, "output_padding", output_padding, self._dims)
+        self.output_padding: tuple[int, ...] = per_dim(
+            name, "output_padding", output_padding, self._dims
+        )
         self._set_up(
             in_channels,
             out_channels,

@@ -60,7 +60,7 @@ class Module(attributes.Held, state.OwnState):
         ...         return self.inner(self.inner(x))
     """
 
-    __signature__ = _CallSignature()
+    __signature__: Any = _CallSignature()
     __dict__ = property(attributes.shown, attributes.give)
     training: bool
     dump_patches: bool = False  # of PyTorch's oldest files; set by programs, and not looked at
