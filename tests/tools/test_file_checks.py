@@ -115,6 +115,13 @@ def test_a_file_that_the_readme_beside_it_does_not_name_is_found():
     assert problem.text == "names no `a`"
 
 
+def test_a_readme_of_the_package_names_files_of_folders_without_one():
+    files = ("python/ebb/io/README.md", "python/ebb/io/a.py", "python/ebb/io/old/b.py",
+             "python/ebb/io/new/README.md", "python/ebb/io/new/c.py")  # fmt: skip
+    [problem] = rooms.unnamed_files("python/ebb/io/README.md", "`a.py`", files)
+    assert problem.text == "names no `b`"
+
+
 def test_a_folder_of_tests_that_mirrors_no_room_is_found():
     files = ("ebb/core/base/a.h", "tests/core/base/a_test.cpp", "tests/core/old/b_test.cpp")
     [problem] = rooms.strange_test_rooms(files)

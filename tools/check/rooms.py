@@ -1,6 +1,7 @@
 # tools/check/rooms.py -- every folder that owns an idea says so in a short README.
 """A stranger opens a folder and reads, in at most 40 lines, what it owns and where to start; each
-file that lies beside a README is named there. Tests lie in folders named as what they test.
+file that lies beside a README is named there, and in the package those of its folders too. Tests
+lie in folders named as what they test.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.check.repo import Problem
@@ -109,17 +111,27 @@ def unnamed_files(name: str, text: str, files: tuple[str, ...]) -> list[Problem]
     # `x.h`, also as [x.md](x.md); `emit_*.py` stands for many, and the * of `ops/*.yaml` for none.
     quoted = " ".join(re.findall(r"`[^`]*`|\]\([^)]*\)", text))
     words = set(re.findall(r"\*?\w[\w*]*", quoted))
-    beside = [one.removeprefix(folder) for one in files if one.startswith(folder)]
     stems = {
-        one.partition(".")[0].removesuffix("-inl")
-        for one in beside
-        if "/" not in one and one.endswith(SOURCES)
+        Path(one).name.partition(".")[0].removesuffix("-inl")
+        for one in files
+        if one.endswith(SOURCES) and _is_for(one, folder, files)
     }
     return [
         Problem(name, f"names no `{stem}`")
-        for stem in sorted(stems - words - {"README", "__init__"})
+        for stem in sorted(stems - words - {"README", "__init__", "__main__"})
         if not any("*" in word and fnmatch(stem, word) for word in words)
     ]
+
+
+def _is_for(name: str, folder: str, files: tuple[str, ...]) -> bool:
+    """Tell whether a file lies in a folder, or, of the package, below it and under no README."""
+    if not name.startswith(folder):
+        return False
+    parts = name.removeprefix(folder).split("/")[:-1]
+    rooms_between = ["/".join(parts[: count + 1]) for count in range(len(parts))]
+    if not folder.startswith(f"{PACKAGE}/"):
+        return not parts
+    return all(f"{folder}{room}/README.md" not in files for room in rooms_between)
 
 
 def full_folders(files: tuple[str, ...]) -> list[Problem]:
