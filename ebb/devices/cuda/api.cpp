@@ -1,8 +1,6 @@
 // ebb/devices/cuda/api.cpp -- opens the driver's library.
 #include "ebb/devices/cuda/api.h"
 
-#include <dlfcn.h>
-
 #include <optional>
 
 #include "ebb/core/base/flags.h"
@@ -21,19 +19,27 @@ std::optional<Api> load_api() {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open
   if (library == nullptr) return std::nullopt;
   Api found;
-  const char* missing = nullptr;
-#define EBB_FIND(name)                                                                 \
-  found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, EBB_TEXT(name))); \
-  if (found.name == nullptr) missing = EBB_TEXT(name);
+  FunctionFinder find(library);
+#define EBB_FIND(name) find(found.name, EBB_TEXT(name));
   EBB_CUDA_FUNCTIONS(EBB_FIND)
 #undef EBB_FIND
-  if (missing == nullptr) return found;
+  if (find.missing() == nullptr) return found;
   EBB_LOG_AT(LogPart::general, 1,
-             str("cuda: ", path, " is not used: it has no function ", missing));
+             str("cuda: ", path, " is not used: it has no function ", find.missing()));
   return std::nullopt;
 }
 
 }  // namespace
+
+void* open_library(std::string_view flag, std::initializer_list<const char*> files) {
+  const std::string path(flag_in_environment(flag));
+  if (path == "0") return nullptr;
+  if (!path.empty()) return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  for (const char* file : files) {
+    if (void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
 
 const Api* find_api() {
   static const std::optional<Api> found = load_api();

@@ -5,8 +5,11 @@
 #pragma once
 
 #include <cuda.h>
+#include <dlfcn.h>
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "ebb/devices/launch/failure.h"
 
@@ -33,6 +36,26 @@ struct Api {
 #define EBB_MEMBER(name) decltype(&::name) name = nullptr;
   EBB_CUDA_FUNCTIONS(EBB_MEMBER)
 #undef EBB_MEMBER
+};
+
+/// The library in the file that a flag names, or else in the first of these files that is there.
+/// Null if there is none, or if the flag says 0. It stays open.
+void* open_library(std::string_view flag, std::initializer_list<const char*> files);
+
+/// Finds functions by their names, and remembers one that is missing.
+class FunctionFinder {
+ public:
+  explicit FunctionFinder(void* library) : library_(library) {}
+  template <class Function>
+  void operator()(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(library_, name));
+    if (function == nullptr) missing_ = name;
+  }
+  const char* missing() const { return missing_; }
+
+ private:
+  void* library_;
+  const char* missing_ = nullptr;
 };
 
 /// Null where the library is missing, or too old to have all of them.

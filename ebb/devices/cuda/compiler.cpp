@@ -1,22 +1,18 @@
 // ebb/devices/cuda/compiler.cpp -- opens NVRTC and runs it.
 #include "ebb/devices/cuda/compiler.h"
 
-#include <dlfcn.h>
 #include <nvrtc.h>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "ebb/core/base/flags.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/base/str.h"
-#include "ebb/devices/launch/failure.h"
+#include "ebb/devices/cuda/api.h"
 
 namespace ebb::cuda {
 namespace {
-
-using devices::Failure;
 
 #define EBB_NVRTC_FUNCTIONS(use)                                                       \
   use(nvrtcVersion) use(nvrtcGetErrorString) use(nvrtcGetNumSupportedArchs)            \
@@ -33,29 +29,19 @@ struct Nvrtc {
   std::vector<int> targets;  // 90 for compute capability 9.0; ascending
 };
 
-void* open_library() {
-  if (const std::string path(flag_in_environment("nvrtc_library")); !path.empty()) {
-    return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
-                           "/usr/local/cuda/lib64/libnvrtc.so"}) {
-    if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-  }
-  return nullptr;
-}
-
 std::optional<Nvrtc> load() {
-  void* const library = open_library();
+  void* const library =
+      open_library("nvrtc_library", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
+                                     "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"});
   if (library == nullptr) return std::nullopt;
   Nvrtc found;
-  bool is_whole = true;
-#define EBB_FIND(name)                                                        \
-  found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, #name)); \
-  is_whole = is_whole && found.name != nullptr;
+  FunctionFinder find(library);
+#define EBB_FIND(name) find(found.name, #name);
   EBB_NVRTC_FUNCTIONS(EBB_FIND)
 #undef EBB_FIND
   int count = 0;
-  if (!is_whole || found.nvrtcVersion(&found.major, &found.minor) != NVRTC_SUCCESS ||
+  if (find.missing() != nullptr ||
+      found.nvrtcVersion(&found.major, &found.minor) != NVRTC_SUCCESS ||
       found.nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS) {
     return std::nullopt;
   }

@@ -5,13 +5,11 @@
 #include "ebb/devices/cuda/cublas.h"
 
 #include <cublas_v2.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 
-#include "ebb/core/base/flags.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/base/str.h"
 #include "ebb/core/device/tf32.h"
@@ -39,34 +37,22 @@ struct Cublas {
   Gemm gemm = nullptr;
 };
 
-void* open_library() {
-  if (const std::string path(flag_in_environment("cublas_library")); !path.empty()) {
-    return path == "0" ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
-  for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so",
-                           "/usr/local/cuda/lib64/libcublas.so"}) {
-    if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-  }
-  return nullptr;
-}
-
 std::optional<Cublas> load() {
-  void* const library = open_library();  // stays open
+  void* const library =
+      open_library("cublas_library", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
+                                      "libcublas.so", "/usr/local/cuda/lib64/libcublas.so"});
   if (library == nullptr) return std::nullopt;
   Cublas found;
-  const char* missing = nullptr;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr) missing = name;
-  };
+  FunctionFinder find(library);
   find(found.create, "cublasCreate_v2");
   find(found.destroy, "cublasDestroy_v2");
   find(found.set_stream, "cublasSetStream_v2");
   find(found.set_math_mode, "cublasSetMathMode");
   find(found.text_of, "cublasGetStatusString");
   find(found.gemm, "cublasGemmStridedBatchedEx");
-  if (missing == nullptr) return found;
-  EBB_LOG_AT(LogPart::general, 1, str("cuda: cuBLAS is not used: it has no function ", missing));
+  if (find.missing() == nullptr) return found;
+  EBB_LOG_AT(LogPart::general, 1,
+             str("cuda: cuBLAS is not used: it has no function ", find.missing()));
   return std::nullopt;
 }
 

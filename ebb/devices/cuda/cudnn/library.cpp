@@ -1,47 +1,14 @@
 // ebb/devices/cuda/cudnn/library.cpp -- finds the functions, and makes a handle for each stream.
 #include "ebb/devices/cuda/cudnn/library.h"
 
-#include <dlfcn.h>
-
-#include <string>
-#include <type_traits>
-
-#include "ebb/core/base/flags.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/base/str.h"
 
 namespace ebb::cuda {
 namespace {
 
-void* open_library() {
-  if (const std::string path(flag_in_environment("cudnn_library")); !path.empty()) {
-    return path == "0" ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
-  for (const char* name :
-       {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so"}) {
-    if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-  }
-  return nullptr;
-}
-
-/// Finds functions by their names, and remembers one that is missing.
-class Finder {
- public:
-  explicit Finder(void* library) : library_(library) {}
-  template <class Function>
-  void operator()(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-    if (function == nullptr) missing_ = name;
-  }
-  const char* missing() const { return missing_; }
-
- private:
-  void* library_;
-  const char* missing_ = nullptr;
-};
-
 std::optional<GraphCalls> find_graph(void* library) {
-  Finder find(library);
+  FunctionFinder find(library);
   GraphCalls found;
   find(found.make, "cudnnBackendCreateDescriptor");
   find(found.drop, "cudnnBackendDestroyDescriptor");
@@ -54,10 +21,12 @@ std::optional<GraphCalls> find_graph(void* library) {
 }
 
 std::optional<Cudnn> load() {
-  void* const library = open_library();  // stays open
+  void* const library = open_library(
+      "cudnn_library",
+      {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so"});
   if (library == nullptr) return std::nullopt;
   Cudnn found;
-  Finder find(library);
+  FunctionFinder find(library);
   find(found.version, "cudnnGetVersion");
   find(found.create, "cudnnCreate");
   find(found.destroy, "cudnnDestroy");
