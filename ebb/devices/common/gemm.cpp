@@ -336,12 +336,6 @@ Shape dense_strides(const Gemm& gemm) {
   return strides;
 }
 
-constexpr DType dtype_of_compute(Compute compute) {
-  constexpr DType kTypes[] = {DType::int32,  DType::uint32,  DType::int64,
-                              DType::uint64, DType::float32, DType::float64};
-  return kTypes[static_cast<int>(compute)];
-}
-
 }  // namespace
 
 void run_gemm(const Gemm& gemm, const Context& context) {

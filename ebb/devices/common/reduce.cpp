@@ -165,12 +165,6 @@ void launch(const Reduction& work, const Context& context, const Plan& plan, con
   call.run({reduce_k}, shares_of(plan) * plan.parts * plan.lanes, plan.group_size);
 }
 
-constexpr DType dtype_of_compute(Compute compute) {
-  constexpr DType kTypes[] = {DType::int32,  DType::uint32,  DType::int64,
-                              DType::uint64, DType::float32, DType::float64};
-  return kTypes[static_cast<int>(compute)];
-}
-
 void run(const Reduction& work, const Context& context, const TensorView& input,
          const TensorView& out, bool is_first, int64_t count);
 

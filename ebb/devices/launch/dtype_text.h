@@ -22,6 +22,13 @@ constexpr Compute compute_of(DType dtype) {
   }
 }
 
+/// The type that such numbers are stored in until they are done with.
+constexpr DType dtype_of_compute(Compute compute) {
+  constexpr DType kTypes[] = {DType::int32,  DType::uint32,  DType::int64,
+                              DType::uint64, DType::float32, DType::float64};
+  return kTypes[static_cast<int>(compute)];
+}
+
 constexpr bool is_floating(Compute compute) { return compute >= Compute::f32; }
 constexpr size_t item_size(Compute compute) {
   return compute == Compute::i32 || compute == Compute::u32 || compute == Compute::f32 ? 4 : 8;
