@@ -10,18 +10,13 @@
 #include "ebb/core/base/error.h"
 #include "tests/core/core_test_support.h"
 #include "tests/io/temp_folder.h"
+#include "tests/ops/op_test_support.h"
 
 namespace ebb::io {
 namespace {
 
 using ebb::testing::read_file;
 using ebb::testing::TempFolder;
-
-Tensor floats(IntSpan sizes, std::initializer_list<float> values) {
-  const Tensor tensor = ebb::empty(sizes, DType::float32);
-  std::copy(values.begin(), values.end(), tensor.data<float>());
-  return tensor;
-}
 
 uint64_t header_length(const std::string& content) {
   uint64_t length = 0;
@@ -32,8 +27,10 @@ uint64_t header_length(const std::string& content) {
 TEST(Safetensors, LoadsWhatWasSaved) {
   const TempFolder folder;
   const std::string path = folder.file("x.safetensors");
-  save_safetensors(path, {{"b", floats(Shape{2, 2}, {1, 2, 3, 4})}, {"a", floats(Shape{}, {5})}},
-                   {{"made by", "a test"}});
+  save_safetensors(
+      path,
+      {{"b", tensor_of<float>({1, 2, 3, 4}, Shape{2, 2})}, {"a", tensor_of<float>({5}, Shape{})}},
+      {{"made by", "a test"}});
   const SafetensorsFile file = load_safetensors(path);
   ASSERT_EQ(file.tensors.size(), 2u);
   EXPECT_EQ(file.tensors[0].first, "b");  // the caller's order
@@ -46,7 +43,7 @@ TEST(Safetensors, LoadsWhatWasSaved) {
 
 TEST(Safetensors, WritesTheDocumentedBytes) {
   const TempFolder folder;
-  save_safetensors(folder.file("x"), {{"w", floats(Shape{1}, {1.0f})}});
+  save_safetensors(folder.file("x"), {{"w", tensor_of<float>({1.0f}, Shape{1})}});
   const std::string content = read_file(folder.file("x"));
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   EXPECT_EQ(header_length(content) % 8, 0u);
@@ -78,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Safetensors, EveryDType,
 TEST(Safetensors, KeepsTensorsWithoutElements) {
   const TempFolder folder;
   save_safetensors(folder.file("x"), {{"none", ebb::empty(Shape{0, 3}, DType::float32)},
-                                      {"one", floats(Shape{1}, {7})}});
+                                      {"one", tensor_of<float>({7}, Shape{1})}});
   const SafetensorsFile file = load_safetensors(folder.file("x"));
   EXPECT_EQ(file.tensors.at(0).second.shape(), (Shape{0, 3}));
   EXPECT_EQ(file.tensors.at(1).second.item<float>(), 7.0f);
@@ -86,14 +83,14 @@ TEST(Safetensors, KeepsTensorsWithoutElements) {
 
 TEST(Safetensors, SavesParametersWithoutTheirHistory) {
   const TempFolder folder;
-  const Tensor leaf = requires_grad_(floats(Shape{1}, {2}));
+  const Tensor leaf = requires_grad_(tensor_of<float>({2}, Shape{1}));
   save_safetensors(folder.file("x"), {{"p", leaf}});
   EXPECT_FALSE(load_safetensors(folder.file("x")).tensors.at(0).second.requires_grad());
 }
 
 TEST(Safetensors, RefusesANameThatOccursTwice) {
   const TempFolder folder;
-  const Tensor one = floats(Shape{}, {1});
+  const Tensor one = tensor_of<float>({1}, Shape{});
   const auto save = [&] { save_safetensors(folder.file("x"), {{"a", one}, {"a", one}}); };
   EXPECT_EQ(error_of<ValueError>(save), "save: needs each name once, got 'a' twice");
   EXPECT_EQ(folder.count(), 0);
@@ -102,7 +99,7 @@ TEST(Safetensors, RefusesANameThatOccursTwice) {
 TEST(Safetensors, RefusesTheReservedName) {
   const TempFolder folder;
   const auto save = [&] {
-    save_safetensors(folder.file("x"), {{"__metadata__", floats(Shape{}, {1})}});
+    save_safetensors(folder.file("x"), {{"__metadata__", tensor_of<float>({1}, Shape{})}});
   };
   EXPECT_EQ(error_of<ValueError>(save),
             "save: needs a name other than the reserved '__metadata__'");
@@ -115,7 +112,7 @@ TEST(Safetensors, RefusesUndefinedTensors) {
 
 TEST(Safetensors, RefusesNamesThatAreNotText) {
   const TempFolder folder;
-  const Tensor one = floats(Shape{}, {1});
+  const Tensor one = tensor_of<float>({1}, Shape{});
   const auto save = [&] { save_safetensors(folder.file("x"), {{"\xff", one}}); };
   EXPECT_EQ(error_of<ValueError>(save), "save: needs names and metadata in UTF-8");
   const auto save_nul = [&] {

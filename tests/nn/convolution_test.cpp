@@ -8,7 +8,6 @@
 #include "ebb/autograd/engine/engine.h"
 #include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/ops/copy_.h"
-#include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/fill_.h"
 #include "ebb/autograd/ops/ones.h"
 #include "ebb/autograd/ops/sum.h"
@@ -16,24 +15,16 @@
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"
 #include "ebb/nn/pooling.h"
+#include "tests/ops/op_test_support.h"
 
 namespace ebb::nn {
 namespace {
-
-Tensor count_up(IntSpan sizes) {
-  const Tensor tensor = ebb::empty(sizes, DType::float32);
-  for (int64_t i = 0; i < tensor.numel(); ++i) tensor.data<float>()[i] = static_cast<float>(i);
-  return tensor;
-}
-std::vector<float> to_vector(const Tensor& tensor) {
-  return std::vector<float>(tensor.data<float>(), tensor.data<float>() + tensor.numel());
-}
 
 TEST(Conv2d, SumsWhatItsKernelSees) {
   Conv2d layer(1, 1, 2, {.stride = Pair(1, 2), .bias = false});
   fill_(detached(layer.weight), 1);
   // Rows 0 1 2 3 | 4 5 6 7: windows {0, 1, 4, 5} and {2, 3, 6, 7}.
-  EXPECT_EQ(to_vector(layer(count_up(Shape{1, 1, 2, 4}))), (std::vector<float>{10, 18}));
+  EXPECT_EQ(floats(layer(count_up(Shape{1, 1, 2, 4}))), (Floats{10, 18}));
   EXPECT_EQ(layer.parameters().size(), 1u);
 }
 
@@ -42,7 +33,7 @@ TEST(Conv2d, DrawsWithinItsBound) {
   EXPECT_EQ(layer.weight.shape(), (Shape{8, 2, 3, 3}));
   EXPECT_EQ(layer.bias.shape(), Shape{8});
   float largest = 0;
-  for (const float value : to_vector(layer.weight)) largest = std::max(largest, std::fabs(value));
+  for (const float value : floats(layer.weight)) largest = std::max(largest, std::fabs(value));
   const float bound = 1 / std::sqrt(18.0f);  // 2 channels of 3 x 3
   EXPECT_LE(largest, bound);
   EXPECT_GT(largest, 0.9f * bound);
@@ -73,7 +64,7 @@ TEST(Conv2d, RefusesEmptyKernels) {
 TEST(ConvTranspose2d, SpreadsEachElement) {
   ConvTranspose2d layer(1, 1, 2, {.stride = 2, .output_padding = Pair(0, 1), .bias = false});
   copy_(detached(layer.weight), count_up(Shape{1, 1, 2, 2}));
-  EXPECT_EQ(to_vector(layer(ones(Shape{1, 1, 1, 1}))), (std::vector<float>{0, 1, 0, 2, 3, 0}));
+  EXPECT_EQ(floats(layer(ones(Shape{1, 1, 1, 1}))), (Floats{0, 1, 0, 2, 3, 0}));
 }
 
 TEST(Conv2d, TrainsInANetwork) {

@@ -3,17 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
+#include "tests/ops/op_test_support.h"
 
 namespace ebb::nn {
 namespace {
-
-Tensor floats(IntSpan sizes, std::initializer_list<float> values) {
-  const Tensor tensor = ebb::empty(sizes, DType::float32);
-  std::copy(values.begin(), values.end(), tensor.data<float>());
-  return tensor;
-}
 
 void expect_values(const Tensor& tensor, std::initializer_list<float> expected) {
   ASSERT_EQ(tensor.numel(), static_cast<int64_t>(expected.size()));
@@ -29,7 +23,7 @@ std::vector<std::string> names_of(const NamedTensors& tensors) {
 
 TEST(LayerNorm, BringsRowsToMeanZeroAndVarianceOne) {
   LayerNorm layer(Shape{2}, {.eps = 0});
-  expect_values(layer(floats(Shape{2, 2}, {1, 3, -2, 8})), {-1, 1, -1, 1});
+  expect_values(layer(tensor_of<float>({1, 3, -2, 8}, Shape{2, 2})), {-1, 1, -1, 1});
   EXPECT_EQ(names_of(layer.named_parameters()), (std::vector<std::string>{"weight", "bias"}));
   EXPECT_TRUE(LayerNorm(Shape{2}, {.elementwise_affine = false}).parameters().empty());
   EXPECT_EQ(LayerNorm(Shape{2}, {.with_bias = false}).parameters().size(), 1u);
@@ -42,32 +36,32 @@ TEST(LayerNorm, RefusesBadSizes) {
 
 TEST(RMSNorm, DividesByTheRootOfTheMeanSquare) {
   RMSNorm layer(Shape{2}, {.eps = 0.0});
-  expect_values(layer(floats(Shape{1, 2}, {1, 7})), {0.2f, 1.4f});
+  expect_values(layer(tensor_of<float>({1, 7}, Shape{1, 2})), {0.2f, 1.4f});
   EXPECT_EQ(layer.parameters().size(), 1u);
 }
 
 TEST(GroupNorm, NormalisesEachGroupByItself) {
   GroupNorm layer(2, 4, {.eps = 0});
-  expect_values(layer(floats(Shape{1, 4}, {1, 3, 10, 30})), {-1, 1, -1, 1});
+  expect_values(layer(tensor_of<float>({1, 3, 10, 30}, Shape{1, 4})), {-1, 1, -1, 1});
   EXPECT_THROW(GroupNorm(3, 4), ValueError);
   EXPECT_THROW(GroupNorm(0, 4), ValueError);
 }
 
 TEST(BatchNorm, TrainsOnTheBatchAndEvaluatesWithRunningStatistics) {
   BatchNorm1d layer(1, {.eps = 0, .momentum = 0.5});
-  expect_values(layer(floats(Shape{2, 1}, {1, 3})), {-1, 1});
+  expect_values(layer(tensor_of<float>({1, 3}, Shape{2, 1})), {-1, 1});
   expect_values(layer.running_mean, {1});    // half way from 0 to 2
   expect_values(layer.running_var, {1.5f});  // half way from 1 to 2, the unbiased variance
   EXPECT_EQ(layer.num_batches_tracked.item<int64_t>(), 1);
   layer.eval();
-  expect_values(layer(floats(Shape{1, 1}, {1})), {0});
+  expect_values(layer(tensor_of<float>({1}, Shape{1, 1})), {0});
   expect_values(layer.running_mean, {1});
 }
 
 TEST(BatchNorm, AveragesAllBatchesWithoutMomentum) {
   BatchNorm1d layer(1, {.momentum = std::nullopt});
-  layer(floats(Shape{2, 1}, {1, 3}));
-  layer(floats(Shape{2, 1}, {5, 7}));
+  layer(tensor_of<float>({1, 3}, Shape{2, 1}));
+  layer(tensor_of<float>({5, 7}, Shape{2, 1}));
   expect_values(layer.running_mean, {4});
 }
 
@@ -81,7 +75,7 @@ TEST(BatchNorm, KeepsStatisticsInItsState) {
 TEST(BatchNorm, NamesWrongInputs) {
   BatchNorm2d layer(3);
   try {
-    layer(floats(Shape{1, 2}, {1, 2}));
+    layer(tensor_of<float>({1, 2}, Shape{1, 2}));
     FAIL() << "accepted a matrix";
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(), "BatchNorm2d: needs an input of 4 dims with 3 channels, got [1, 2]");
