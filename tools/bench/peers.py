@@ -147,7 +147,7 @@ def write(settings: Settings, tables: list[str], version: str, difference: float
 
 `make bench-peers` measured these figures and wrote this page and the picture:
 `overhead.py`, `train_steps.py` and `attention.py` of `benchmarks/python`, one thread each, for ebb
-and for PyTorch {version} in alternation, {rounds} rounds. A ratio above 1 means that ebb takes
+and for PyTorch {version} in alternation (rounds: {rounds}). A ratio above 1 means that ebb takes
 less. The Python loop and the call of a lambda (first line) are part of every op's figure. The
 losses of the training steps differ by at most {difference:.1e}.
 
