@@ -146,6 +146,18 @@ def test_a_readme_of_41_lines_is_too_long(make_repo):
     assert problem.text == "README needs at most 40 lines, got 41"
 
 
+def test_a_function_that_a_readme_names_and_that_is_gone_is_found():
+    pages = {"ebb/README.md": "`run()`,\n`a::gone()`, `run_all(x)`", "docs/x.md": "`gone()`"}
+    [problem] = mentions.unknown_functions(pages, ["void run();", "int other() {}"])
+    assert (problem.path, problem.line, problem.text) == ("ebb/README.md", 2, "gone() is gone")
+
+
+def test_a_target_that_a_page_names_and_that_is_gone_is_found():
+    pages = {"docs/x.md": "`make test`, `make test-all`, make it"}
+    [problem] = mentions.unknown_targets(pages, "test:  ## run the tests\n")
+    assert problem.text == "make test-all is gone"
+
+
 def test_a_file_that_a_comment_or_a_readme_names_and_that_is_gone_is_found(make_repo):
     files = {
         "ebb/core/a.h": "// See ebb/core/b.h, core/c.h, ebb/core/a.cpp (generated), tools/x.sh.\n",

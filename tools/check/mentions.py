@@ -1,5 +1,7 @@
-# tools/check/mentions.py -- files that comments and pages name are there.
-"""A path from the root, such as ``ops/conv.yaml``, and any name of a file in a README."""
+# tools/check/mentions.py -- files, functions and targets that comments and pages name are there.
+"""A path from the root, such as ``ops/conv.yaml``; any name of a file, and of a function as in
+``run_graph()``, in a README; targets such as ``make test`` in any page.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,19 @@ from tools.check.layers import GENERATED
 from tools.check.repo import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tools.check.repo import Repo
 
-HINT = "name the file that has it now, or say it without a name"
+HINT = "name what has it now, or say it without a name"
 _ENDING = r"[\w-]+(?:\.\w+)*\.(?:h|cpp|py|pyi|js|yaml|j2|md|sh|cmake)(?![\w(*]|\.\w)"
 _TOPS = "benchmarks|cmake|codegen|docs|ebb|examples|ops|python|tests|tools"
 _PATH = re.compile(rf"(?<![\w./-])(?:{_TOPS})/[\w./-]*?{_ENDING}")
 _NAME = re.compile(rf"`(?:[\w.-]+/)*({_ENDING})`")
 _READ = (".h", ".cpp", ".py", ".js", ".yaml", ".j2", ".md", ".cmake", "CMakeLists.txt")
+_CALL = re.compile(r"`(?:\w+(?:\.|::))*(\w+)\(\)`")
+_TARGET = re.compile(r"`make ([a-z][a-z-]*)`")
+_CODE = (".h", ".cpp", ".py", ".js", ".k", ".cl", ".cu", ".yaml", ".j2", ".sh")
 # How the opening of a generated file goes on, in what writes it.
 _MADE = " -- generated"
 # They make up trees of files, or tell of those that were.
@@ -30,11 +37,35 @@ def check(repo: Repo) -> list[Problem]:
         return []  # half of what is named may be there
     made = {str(path.relative_to(generated)) for path in generated.rglob("*.*")}
     paths = {*repo.files, *made}
+    names = [name for name in repo.select(*_READ) if not name.startswith(_LEFT_OUT)]
+    pages = {name: repo.text(name) for name in names if name.endswith(".md")}
     return [
-        problem
-        for name in repo.select(*_READ)
-        if not name.startswith(_LEFT_OUT)
-        for problem in gone(name, repo.text(name), paths)
+        *(problem for name in names for problem in gone(name, repo.text(name), paths)),
+        *unknown_functions(pages, (repo.text(name) for name in repo.select(*_CODE))),
+        *unknown_targets(pages, repo.text("Makefile") if "Makefile" in repo.files else ""),
+    ]
+
+
+def unknown_functions(pages: dict[str, str], code: Iterable[str]) -> list[Problem]:
+    """Return a problem per `name()` in a README that no source has."""
+    asked = {name: text for name, text in pages.items() if name.endswith("README.md")}
+    words = {word for text in code for word in re.findall(r"\w+", text)}
+    return [
+        Problem(name, f"{match[1]}() is gone", text.count("\n", 0, match.start()) + 1)
+        for name, text in asked.items()
+        for match in _CALL.finditer(text)
+        if match[1] not in words
+    ]
+
+
+def unknown_targets(pages: dict[str, str], makefile: str) -> list[Problem]:
+    """Return a problem per `make name` in a page that the Makefile does not have."""
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    return [
+        Problem(name, f"make {match[1]} is gone", text.count("\n", 0, match.start()) + 1)
+        for name, text in pages.items()
+        for match in _TARGET.finditer(text)
+        if match[1] not in targets
     ]
 
 
