@@ -441,7 +441,8 @@ def test_the_chrome_trace_has_every_range_and_links(tmp_path):
     assert starts == ends != set()
 
 
-def test_a_profiled_step_computes_the_same():
+@pytest.mark.parametrize("profile_memory", [False, True])
+def test_a_profiled_step_computes_the_same(profile_memory):
     def step():
         ebb.manual_seed(0)
         net = ebb.nn.Sequential(ebb.nn.Linear(7, 5), ebb.nn.Tanh(), ebb.nn.Linear(5, 3))
@@ -449,5 +450,6 @@ def test_a_profiled_step_computes_the_same():
         return [p.grad.numpy().tobytes() for p in net.parameters()]
 
     plain = step()
-    with profile():
+    with profile(profile_memory=profile_memory):
         assert step() == plain
+    assert step() == plain
