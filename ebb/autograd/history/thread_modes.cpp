@@ -15,12 +15,6 @@ ThreadModes ThreadModes::current() {
   return modes;
 }
 
-ThreadModes ThreadModes::with_grad(bool is_enabled) const {
-  ThreadModes modes = *this;
-  modes.bits_ = is_enabled ? bits_ & ~gate::kNoGrad : bits_ | gate::kNoGrad;
-  return modes;
-}
-
 ThreadModes ThreadModes::for_another_call() const {
   ThreadModes modes = *this;
   modes.bits_ &= ~(gate::kSavedHooks | gate::kObserved);

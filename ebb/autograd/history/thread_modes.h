@@ -27,8 +27,6 @@ class EBB_API ThreadModes {
   /// The modes of the calling thread now.
   static ThreadModes current();
 
-  /// The same, but recording (or not): a run has the grad mode that create_graph asks for.
-  ThreadModes with_grad(bool is_enabled) const;
   /// The same, but without saved-tensor hooks and observers of ops, and at the place now running:
   /// for a function that is called again later.
   ThreadModes for_another_call() const;

@@ -16,6 +16,5 @@ const FlagEntry entry(switch_flag<allowed>(
 }  // namespace
 
 bool is_tf32_allowed() { return allowed.load(std::memory_order_relaxed); }
-void set_tf32_allowed(bool is_allowed) { allowed.store(is_allowed, std::memory_order_relaxed); }
 
 }  // namespace ebb

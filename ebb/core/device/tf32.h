@@ -8,6 +8,5 @@ namespace ebb {
 
 /// False unless somebody asks for it. Back ends whose products have no such mode do not ask.
 EBB_API bool is_tf32_allowed();
-EBB_API void set_tf32_allowed(bool allowed);
 
 }  // namespace ebb

@@ -34,13 +34,12 @@ TEST(Modes, CarriesAllModesToAnotherThread) {
   EXPECT_TRUE(was_put_back);
 }
 
-TEST(Modes, ChangesOnlyTheGradModeOfCarriedModes) {
+TEST(Modes, CarriesThePlaceNowRunning) {
   const ThreadModesScope location_scope(ThreadModes::current());
   thread_state.location = 17;
-  const ThreadModes carried = ThreadModes::current().with_grad(false);
+  const ThreadModes carried = ThreadModes::current();
   thread_state.location = 0;
   const ThreadModesScope scope(carried);
-  EXPECT_FALSE(is_grad_enabled());
   EXPECT_EQ(thread_state.location, 17u);
 }
 
