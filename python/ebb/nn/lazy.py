@@ -153,20 +153,7 @@ class _LazyConv(LazyModuleMixin):
 
 
 class _LazyPlainConv(_LazyConv):
-    """A convolution whose ``in_channels`` are those of its first input.
-
-    Args:
-        out_channels: Channels of the output.
-        kernel_size: Size of the window, one number or one per dim.
-        stride: Steps of the window.
-        padding: Zeros around the input; "same" keeps its size, "valid" adds none.
-        dilation: Distance between the elements of a window.
-        groups: Parts of the channels that are convolved apart.
-        bias: Whether a bias is added.
-        padding_mode: "zeros", "reflect", "replicate" or "circular".
-        device: Where they are; the default one if None.
-        dtype: Of the parameters; the default one if None.
-    """
+    """Convolutions whose ``in_channels`` are those of the first input; else as Conv1d."""
 
     def __init__(
         self,
@@ -188,21 +175,7 @@ class _LazyPlainConv(_LazyConv):
 
 
 class _LazyConvTranspose(_LazyConv):
-    """A transposed convolution whose ``in_channels`` are those of its first input.
-
-    Args:
-        out_channels: Channels of the output.
-        kernel_size: Size of the window, one number or one per dim.
-        stride: Steps of the window in the output.
-        padding: What the output loses at each end.
-        output_padding: What the output gains at its far end, less than stride or dilation.
-        groups: Parts of the channels that are convolved apart.
-        bias: Whether a bias is added.
-        dilation: Distance between the elements of a window.
-        padding_mode: "zeros".
-        device: Where they are; the default one if None.
-        dtype: Of the parameters; the default one if None.
-    """
+    """Transposed convolutions of such a kind; else as ConvTranspose1d."""
 
     def __init__(
         self,
@@ -298,17 +271,7 @@ class LazyConvTranspose3d(_LazyConvTranspose, convolution.ConvTranspose3d):
 
 
 class _LazyNorm(LazyModuleMixin):
-    """What lazy norms share.
-
-    Args:
-        eps: Added to the variance.
-        momentum: How far each batch moves the running statistics.
-        affine: Whether there are a weight and a bias per channel.
-        track_running_stats: Whether there are running statistics.
-        device: Where they are; the default one if None.
-        dtype: Of parameters and statistics; float32 if None.
-        bias: Whether ``affine`` brings a bias too.
-    """
+    """What lazy norms share: their options are those of BatchNorm1d."""
 
     def __init__(
         self,
@@ -351,8 +314,6 @@ class _LazyNorm(LazyModuleMixin):
 
 
 class _LazyInstanceNorm(_LazyNorm):
-    __doc__ = _LazyNorm.__doc__
-
     def _channels(self, input: Tensor) -> int:
         return input.shape[input.ndim - self._ndims[1] + 1]
 
