@@ -59,6 +59,14 @@ KEYS = (
     "batch",
     "test",
 )
+TEST_KEYS = (
+    *("none", "numpy", "inputs", "domain", "args", "constant", "dtype", "result_dtypes"),
+    *("index_dtype", "dtypes", "layouts", "matrices", "phases", "positive", "signs", "sizes"),
+    *("nan_of_nothing", "ends_list", "needs_elements", "temporaries", "backward_temporaries"),
+    *("equivalent", "unordered", "refuses", "geometry", "bad", "special"),
+)
+DOMAINS = ("real", "positive", "above_one", "unit", "signed_unit", "nonzero", "off_kink")
+SPECIAL_TESTS = ("values", "nan", "gradient", "dtypes", "complex", "masked", "all")
 # Rules of vmap (python/ebb/func/rules.py); none: a sample at a time.
 BATCH_RULES = (
     "pointwise",
@@ -217,7 +225,7 @@ class _Entry:
             takes_generator=self.choice("generator", (True, False, "place"), False) is not False,
             has_generator_place=self.values.get("generator") == "place",
             batch=self.choice("batch", ("", *BATCH_RULES), ""),
-            test=self.values.get("test") or {},
+            test=self.tests(),
             not_differentiable=tuple(self.strings("not_differentiable")),
         )
         op.saved_values = self.saved_values()
@@ -239,6 +247,22 @@ class _Entry:
         if text not in known:
             self.fail(f"`dtype` needs bool, real or complex behind `->`, got `{text}`", "dtype")
         return known[text]
+
+    def tests(self) -> dict[str, Any]:
+        """What the generic tests try; what they do not know, none of them would."""
+        found = self.values.get("test") or {}
+        if not isinstance(found, dict):
+            self.fail(f"`test` needs keys, got {found!r}", "test")
+        named = (
+            ("test", found, TEST_KEYS),
+            ("test.domain", [found.get("domain", "real")], DOMAINS),
+            ("test.special", found.get("special", {}), SPECIAL_TESTS),
+        )
+        for where, names, known in named:
+            for name in names:
+                if name not in known:
+                    self.fail(f"`{where}`: unknown `{name}`; known are {', '.join(known)}", "test")
+        return found
 
     def text(self, key: str) -> str:
         value = self.values.get(key, "")

@@ -80,6 +80,17 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
             "  composite: input / 2\n  check: min_rank(input, 1)\n",
             "ops/little.yaml:4: half: a composite knows `check: same_dtype(a, b)` alone; its body",
         ),
+        ("numpy:", "nunpy:", "ops/little.yaml:6: half: `test`: unknown `nunpy`; known are none, "),
+        (
+            "input / 2}",
+            "input / 2, domain: small}",
+            "ops/little.yaml:6: half: `test.domain`: unknown `small`; known are real, positive, ",
+        ),
+        (
+            "input / 2}",
+            "input / 2, special: {gradients: it has none}}",
+            "ops/little.yaml:6: half: `test.special`: unknown `gradients`; known are values, nan, ",
+        ),
     ],
 )
 def test_a_mistake_names_file_line_and_op(tmp_path, old, new, message):
