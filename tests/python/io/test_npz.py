@@ -9,9 +9,7 @@ from numpy.lib import format as npy
 
 import ebb
 from tests.python.fresh import printed
-
-DTYPES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
-          "float16", "float32", "float64", "complex64", "complex128"]  # fmt: skip
+from tests.python.tensor.test_numpy import DTYPES
 
 
 @pytest.fixture

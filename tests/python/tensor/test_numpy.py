@@ -7,22 +7,8 @@ import pytest
 
 import ebb
 
-DTYPES = [
-    "bool",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]
+DTYPES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+          "float16", "float32", "float64", "complex64", "complex128"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DTYPES)
