@@ -146,6 +146,15 @@ def test_a_readme_of_41_lines_is_too_long(make_repo):
     assert problem.text == "README needs at most 40 lines, got 41"
 
 
+def test_a_start_that_is_gone_is_found():
+    opening = "// ebb/a.h -- an example.\n// Start reading\n// at a::Run::first().\n"
+    text = opening + "void Run::first() {}\n"
+    assert openings.missing_start("ebb/a.h", text) == []
+    assert openings.missing_start("ebb/a.h", "// Start reading at run() in b.cpp.\n") == []
+    [problem] = openings.missing_start("ebb/a.h", text.replace("Run::first() {}", "last() {}"))
+    assert (problem.line, problem.text) == (2, "a::Run::first() is gone")
+
+
 def test_a_function_that_a_readme_names_and_that_is_gone_is_found():
     pages = {"ebb/README.md": "`run()`,\n`a::gone()`, `run_all(x)`", "docs/x.md": "`gone()`"}
     [problem] = mentions.unknown_functions(pages, ["void run();", "int other() {}"])
