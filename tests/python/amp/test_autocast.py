@@ -12,6 +12,7 @@ from ebb.utils.checkpoint import (
     checkpoint,
     create_selective_checkpoint_contexts,
 )
+from tests.python.threads import on_threads
 
 BF16, F16, F32 = ebb.bfloat16, ebb.float16, ebb.float32
 
@@ -64,9 +65,7 @@ def test_a_block_is_left_as_often_as_it_was_entered_on_its_thread():
         errors.append(product_dtype())
 
     with block, copy.copy(block):
-        thread = threading.Thread(target=leave)
-        thread.start()
-        thread.join()
+        on_threads(leave)
         assert product_dtype() == BF16
     leave()
     assert errors == [F32, F32]
@@ -90,9 +89,7 @@ def test_a_block_decorates_functions_and_generators():
 def test_a_block_is_of_its_thread():
     seen = []
     with ebb.autocast("cpu"):
-        thread = threading.Thread(target=lambda: seen.append(product_dtype()))
-        thread.start()
-        thread.join()
+        on_threads(lambda: seen.append(product_dtype()))
     assert seen == [F32]
 
 
@@ -140,11 +137,7 @@ def test_threads_may_share_a_block_and_a_decorated_function():
             seen.append(decorated()[2] == BF16)
             seen.append(product_dtype() == dtype)
 
-    threads = [threading.Thread(target=use, args=(dtype,)) for dtype in (F16, BF16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*(functools.partial(use, dtype) for dtype in (F16, BF16)))
     assert seen == [True] * 8
 
 

@@ -1,10 +1,10 @@
 # tests/python/amp/test_state.py -- asking what autocast does and setting it, as PyTorch names it.
-import threading
 import warnings
 
 import pytest
 
 import ebb
+from tests.python.threads import on_threads
 
 SQUARE = ebb.ones(2, 2)
 
@@ -46,9 +46,7 @@ def test_what_is_set_ends_with_its_block():
 def test_it_is_of_its_thread():
     ebb.set_autocast_enabled("cpu", True)
     seen = []
-    other = threading.Thread(target=lambda: seen.append(product()))
-    other.start()
-    other.join()
+    on_threads(lambda: seen.append(product()))
     assert seen == [ebb.float32]
 
 
@@ -80,9 +78,7 @@ def test_a_block_drops_its_casts_whatever_is_set_around_it():
                 ebb.set_autocast_dtype("cpu", ebb.float16)
                 last.append(SQUARE @ weight)
 
-    thread = threading.Thread(target=in_a_new_thread)
-    thread.start()
-    thread.join()
+    on_threads(in_a_new_thread)
     first, second = [one.grad_fn.next_functions[1][0] for one in last]
     assert first is not second
 

@@ -3,7 +3,6 @@
 """Modes that look for faults."""
 
 import asyncio
-import threading
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from ebb.autograd import check_nan_inf, detect_anomaly
 from ebb.errors import AutogradError, NonFiniteError
 from tests.python.fresh import finished
 from tests.python.lines import line
+from tests.python.threads import on_threads
 
 NAN, INF = float("nan"), float("inf")
 
@@ -338,9 +338,7 @@ def test_the_modes_are_decorators():
 def test_modes_belong_to_one_thread():
     seen = []
     with detect_anomaly():
-        thread = threading.Thread(target=lambda: seen.append(ebb.autograd.is_anomaly_enabled()))
-        thread.start()
-        thread.join()
+        on_threads(lambda: seen.append(ebb.autograd.is_anomaly_enabled()))
     assert seen == [False]
 
 

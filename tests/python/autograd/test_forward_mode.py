@@ -2,7 +2,6 @@
 # programs.
 import math
 import random
-import threading
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import ebb
 import ebb.autograd.forward_ad as fwAD
 from ebb.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from tests.python.autograd.forward_support import difference, directional, tangent
+from tests.python.threads import on_threads
 
 f64 = ebb.float64
 
@@ -550,9 +550,7 @@ def test_levels_belong_to_a_thread_but_their_tangents_do_not():
             with dual_level():
                 seen["own"] = tangent(make_dual(t(5.0), t(1.0)) * d).item()
 
-        worker = threading.Thread(target=other)
-        worker.start()
-        worker.join()
+        on_threads(other)
         assert seen["none"] is None
         assert tangent(seen["square"]).item() == 4.0
         assert seen["own"] == 2.0
@@ -566,11 +564,7 @@ def test_many_threads_use_one_dual_and_views_of_it():
         def work():
             results.extend((d[i : i + 2] * d[i]).sum() for i in range(60))
 
-        workers = [threading.Thread(target=work) for _ in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        on_threads(*[work] * 4)
         assert {tangent(one).item() for one in results} == {4.0}
 
 

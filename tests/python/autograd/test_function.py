@@ -9,6 +9,7 @@ import ebb
 from ebb.autograd import Function, grad, once_differentiable
 from tests.python.autograd.function_support import Cube, Square, make
 from tests.python.leaves import leaf
+from tests.python.threads import on_threads
 
 
 class Scale(Function):
@@ -400,11 +401,7 @@ def test_threads_run_one_graph_at_the_same_time():
         for _ in range(50):
             results.append(grad(y, x, retain_graph=True)[0].item())
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*[work] * 4)
     assert results == [12.0] * 200
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.threads import on_threads
 
 
 class Named(ebb.Tensor):
@@ -189,11 +190,7 @@ def test_tensors_cross_threads():
         y.backward()
         made.append(x.grad)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*[work] * 4)
     assert len(made) == 4 and all(one.tolist() == [2.0] * 100 for one in made)
 
 

@@ -10,7 +10,6 @@ import contextlib
 import copy
 import gc
 import pickle
-import threading
 import weakref
 
 import pytest
@@ -19,6 +18,7 @@ import ebb
 from ebb.autograd import forward_ad, graph
 from ebb.utils.checkpoint import checkpoint
 from tests.python.autograd.function_support import Square
+from tests.python.threads import on_threads
 
 
 def leaf(*shape):
@@ -298,16 +298,12 @@ def copies():
 
 def another_thread():
     y = (leaf() * leaf()).sum()
-    thread = threading.Thread(target=y.backward)
-    thread.start()
-    thread.join()
+    on_threads(y.backward)
 
 
 def a_graph_that_another_thread_drops():
     box = [(leaf() * leaf()).sum()]
-    thread = threading.Thread(target=box.clear)
-    thread.start()
-    thread.join()
+    on_threads(box.clear)
 
 
 def attributes_that_close_a_cycle():

@@ -2,13 +2,13 @@
 # refusals.
 import asyncio
 import inspect
-import threading
 
 import pytest
 
 import ebb
 from ebb.autograd import grad
 from tests.python.leaves import leaf
+from tests.python.threads import on_threads
 
 MODES = [
     (ebb.no_grad, False),
@@ -165,11 +165,7 @@ def test_decorating_a_class_warns():
 def test_modes_belong_to_a_thread():
     seen = []
     with ebb.inference_mode():
-        thread = threading.Thread(
-            target=lambda: seen.append((is_on(), ebb.is_inference_mode_enabled()))
-        )
-        thread.start()
-        thread.join()
+        on_threads(lambda: seen.append((is_on(), ebb.is_inference_mode_enabled())))
     assert seen == [(True, False)]
 
 

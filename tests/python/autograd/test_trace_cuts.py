@@ -3,13 +3,13 @@
 """Each kind of cut, what leaves as a number, and that notes keep nothing alive."""
 
 import gc
-import threading
 
 import numpy as np
 import pytest
 
 import ebb
 from tests.python.lines import line
+from tests.python.threads import on_threads
 
 
 @pytest.fixture(autouse=True)
@@ -404,11 +404,7 @@ def test_threads_note_side_by_side():
                 loss = ((w * w).detach() * v).sum()
         results.append(ops(ebb.explain(loss, w).trail))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*[work] * 4)
     assert results == [["MulBackward", "detach", "MulBackward", "SumBackward"]] * 4
 
 

@@ -7,11 +7,11 @@ import contextlib
 import gc
 import itertools
 import sys
-import threading
 
 import pytest
 
 import ebb
+from tests.python.threads import on_threads
 
 
 def base_of_history(x):
@@ -186,9 +186,5 @@ def test_threads_may_read_stale_views_together():
         def read(parts=parts, seen=seen):
             seen.append(all((part * 2).requires_grad for part in parts))
 
-        threads = [threading.Thread(target=read) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        on_threads(*[read] * 4)
         assert seen == [True] * 4

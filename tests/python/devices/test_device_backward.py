@@ -13,6 +13,7 @@ import pytest
 import ebb
 from tests.python.devices import sim_device
 from tests.python.fresh import finished
+from tests.python.threads import on_threads
 
 SIM = "sim:0"
 ROOT = Path(__file__).resolve().parents[3]
@@ -155,11 +156,7 @@ def test_many_threads_use_the_devices_at_once():
         except Exception as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*[work] * 5)
     assert failures == []
     assert shared.grad[0].item() == pytest.approx(50 * 7.3890561, rel=1e-5)
 

@@ -5,7 +5,6 @@
 import copy
 import gc
 import pickle
-import threading
 import warnings
 
 import numpy as np
@@ -16,6 +15,7 @@ from ebb import nn, optim
 from ebb.autograd import forward_ad
 from tests.python.devices import sim_device
 from tests.python.fresh import printed
+from tests.python.threads import on_threads
 
 SIM = "sim:0"
 
@@ -103,9 +103,7 @@ def test_the_default_device_is_the_threads():
         assert ebb.zeros(1).device == device and ebb.tensor([1]).device == device
         assert ebb.zeros(1, device="cpu").is_cpu
         seen = []
-        thread = threading.Thread(target=lambda: seen.append(ebb.zeros(1).is_cpu))
-        thread.start()
-        thread.join()
+        on_threads(lambda: seen.append(ebb.zeros(1).is_cpu))
         assert seen == [True]
     assert ebb.zeros(1).is_cpu
 

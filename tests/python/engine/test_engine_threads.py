@@ -13,6 +13,7 @@ import pytest
 
 import ebb
 from tests.python.fresh import finished, printed
+from tests.python.threads import on_threads
 
 
 def wide_graph(seed, leaves):
@@ -184,11 +185,7 @@ def test_threads_add_up_in_a_shared_leaf():
             (x * 3.0).backward()
             (shared * 1.0).backward(retain_graph=True)
 
-    threads = [threading.Thread(target=work) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*[work] * 16)
     assert x.grad.item() == 16 * 100 * 5
 
 

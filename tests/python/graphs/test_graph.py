@@ -1,15 +1,16 @@
 # tests/python/graphs/test_graph.py -- snapshots: what they hold, and that they hold nothing else.
 import gc
 import json
-import threading
 import weakref
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 import ebb
 from tests.python.graphs import graph_models as models
 from tests.python.leaves import leaf
+from tests.python.threads import on_threads
 
 
 @pytest.fixture
@@ -349,11 +350,7 @@ def test_modules_on_several_threads_do_not_mix():
             if paths != [str(k) for k in reversed(range(20))]:
                 wrong.append(paths)
 
-    threads = [threading.Thread(target=work, args=(net,)) for net in nets]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*(partial(work, net) for net in nets))
     assert wrong == []
 
 

@@ -3,7 +3,6 @@
 """The profiler."""
 
 import json
-import threading
 import time
 
 import pytest
@@ -12,6 +11,7 @@ import ebb
 from ebb.graphs import Location
 from ebb.profiler import profile, record_function
 from tests.python.lines import line
+from tests.python.threads import on_threads
 
 
 def named(prof, name):
@@ -155,9 +155,7 @@ def test_custom_functions_are_ranges():
 
 def test_only_the_starting_thread_and_its_helpers_are_noted():
     with profile() as prof:
-        thread = threading.Thread(target=lambda: ebb.ones([2]).exp())
-        thread.start()
-        thread.join()
+        on_threads(lambda: ebb.ones([2]).exp())
         ebb.ones([2]).tanh()
     assert named(prof, "exp") == []
     assert len(named(prof, "tanh")) == 1
@@ -195,9 +193,7 @@ def test_one_profile_runs_at_a_time():
             except ValueError as error:
                 found.append(str(error))
 
-        thread = threading.Thread(target=stop)
-        thread.start()
-        thread.join()
+        on_threads(stop)
     assert "the thread that started" in found[0]
     with pytest.raises(ValueError, match="got none"):
         ebb._C._stop_profile()

@@ -1,13 +1,14 @@
 # tests/python/ops/test_blocks.py -- formulas of large tensors, made block by block
 # (ebb/autograd/history/gradients/in_blocks.h), cannot be told from those made at once.
 
-import threading
+from functools import partial
 
 import pytest
 
 import ebb
 from ebb.utils.checkpoint import checkpoint
 from tests.fuzz.temporaries import memory_of
+from tests.python.threads import on_threads
 
 LARGE = (1 << 19) + 7
 
@@ -28,11 +29,7 @@ def test_several_threads_make_the_same_blocks():
     def work(number):
         found[number] = made(x)
 
-    threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*(partial(work, number) for number in range(4)))
     for each in found.values():
         assert all(ebb.equal(got, one) for got, one in zip(each, wanted, strict=True))
     assert len(found) == 4

@@ -3,13 +3,14 @@
 # The rows of ops/conv.yaml compare small convolutions with NumPy, in float64 by im2col and in
 # float32 by oneDNN. Here float32 is compared with float64 where batches and channels are cut, where
 # layouts are padded, and where oneDNN steps aside.
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 import ebb
 from ebb import _C
+from tests.python.threads import on_threads
 
 RNG = np.random.default_rng(3)
 
@@ -118,11 +119,7 @@ def test_results_are_the_same_when_many_threads_call_at_once():
         if ebb.conv2d(x, w).numpy().tobytes() != wanted:
             wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*(partial(work, number) for number in range(6)))
     assert wrong == []
 
 

@@ -1,10 +1,10 @@
 # tests/python/package/test_location.py -- every way of calling an op is put down to the user's
 # line.
 import functools
-import threading
 
 import ebb
 from tests.python.lines import line
+from tests.python.threads import on_threads
 
 
 def place(tensor):
@@ -51,10 +51,8 @@ def test_called_from_c():
 
 def test_in_another_thread():
     made = []
-    thread = threading.Thread(target=lambda: made.append(X * 2))
-    thread.start()
-    thread.join()
-    assert place(made[0]) == ("test_location.py", line() - 3, "<lambda>")
+    on_threads(lambda: made.append(X * 2))
+    assert place(made[0]) == ("test_location.py", line() - 1, "<lambda>")
 
 
 def test_code_without_a_file():

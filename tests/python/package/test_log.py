@@ -5,10 +5,10 @@ import os
 import re
 import subprocess
 import sys
-import threading
 
 import ebb
 from ebb import flags
+from tests.python.threads import on_threads
 
 
 def lines(caplog, part):
@@ -172,7 +172,5 @@ def test_threads_that_work_for_a_run_log_their_nodes(caplog):
 
 def test_lines_are_of_the_thread_that_asked_for_them(caplog):
     with flags.guard(log="op:6"):
-        other = threading.Thread(target=lambda: ebb.ones(2).exp())
-        other.start()
-        other.join()
+        on_threads(lambda: ebb.ones(2).exp())
     assert not caplog.records

@@ -2,7 +2,6 @@
 # backward.
 import contextlib
 import gc
-import threading
 
 import pytest
 
@@ -17,6 +16,7 @@ from ebb.utils.checkpoint import (
 )
 from tests.python.fresh import printed
 from tests.python.leaves import leaf
+from tests.python.threads import on_threads
 
 
 class Counted:
@@ -383,11 +383,7 @@ def test_peak_memory_falls_on_a_deep_chain():
 def test_two_runs_on_two_threads_have_values_of_their_own():
     x, function = leaf(1.0), Counted()
     y = checkpoint(function, x)
-    threads = [threading.Thread(target=y.backward, kwargs={"retain_graph": True}) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*[lambda: y.backward(retain_graph=True)] * 4)
     assert function.calls == 5
     assert x.grad.item() == pytest.approx(4 * 0.5403 * 2.3198, rel=1e-3)
 

@@ -3,7 +3,6 @@
 import gc
 import os
 import subprocess
-import threading
 import traceback
 import weakref
 
@@ -14,6 +13,7 @@ import ebb
 from ebb.autograd import graph
 from tests.python.fresh import printed
 from tests.python.leaves import leaf
+from tests.python.threads import on_threads
 
 
 class Counter:
@@ -361,21 +361,15 @@ def test_packed_objects_are_released_under_the_gil_by_threads_that_do_not_hold_i
 
     with graph.saved_tensors_hooks(Noisy, lambda one: one.value):
         graphs = [x.exp() for _ in range(20)]
-    threads = [threading.Thread(target=one.backward) for one in graphs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    del threads, thread, graphs
+    on_threads(*(one.backward for one in graphs))
+    del graphs
     assert len(died_on) == 20
 
 
 def test_threads_have_stacks_of_their_own():
     x, counter, count = leaf(2.0), Counter(), []
     with counter.hooks():
-        thread = threading.Thread(target=lambda: count.append(x.exp()))
-        thread.start()
-        thread.join()
+        on_threads(lambda: count.append(x.exp()))
     assert counter.packed == [] and len(count) == 1
 
 
@@ -385,11 +379,7 @@ def test_two_threads_run_one_packed_graph_at_a_time():
         y = x
         for _ in range(50):
             y = y.sin()
-    threads = [threading.Thread(target=y.backward, kwargs={"retain_graph": True}) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*[lambda: y.backward(retain_graph=True)] * 4)
     once = leaf(2.0)
     z = once
     for _ in range(50):

@@ -3,7 +3,6 @@
 import copy
 import gc
 import re
-import threading
 import weakref
 from typing import ClassVar
 
@@ -12,6 +11,7 @@ import pytest
 import ebb
 from ebb import overrides
 from tests.cases import each_of
+from tests.python.threads import on_threads
 
 
 class Logged(ebb.Tensor):
@@ -253,9 +253,7 @@ def test_the_protocol_can_be_switched_off_for_a_thread(x):
         assert type(ebb.exp(x)) is ebb.Tensor and type(x + 1) is ebb.Tensor
         assert not overrides.has_ebb_function([x])
         types = []
-        thread = threading.Thread(target=lambda: types.append(type(ebb.exp(x))))
-        thread.start()
-        thread.join()
+        on_threads(lambda: types.append(type(ebb.exp(x))))
     assert types == [Logged]
     assert overrides.has_ebb_function([1, x])
 
