@@ -2,7 +2,7 @@
 import pytest
 
 from tools.check import op_names
-from tools.check.op_names import in_cpp, in_python, in_template, names_of
+from tools.check.op_names import in_cpp, in_python, in_template, in_texts, names_of
 
 TABLE = {
     "ops/shape.yaml": "- op: view(Tensor input) -> Tensor out\n- op: >-\n    flip.dims(int a)\n"
@@ -40,6 +40,12 @@ def test_a_decision_by_name_is_found(text):
 )
 def test_other_questions_are_not(text):
     assert in_python(text, NAMES) == []
+
+
+def test_a_text_that_lists_names_is_found():
+    assert in_texts('x = 1\nnames = "view flip shape".split()', NAMES) == [2]
+    assert in_texts('names = "view flip shape view other".split()', NAMES) == [1]
+    assert in_texts('names = "view flip".split(), "view the shape"', NAMES) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ of the table knows something about those ops that a later op could not say of it
 
 Found are comparisons, also with a constant of the module that lists names, and parts of names.
 Tests of one op name it as they like: only what is asked of a row or an op counts. In C++, where a
-body names its op in errors, found are comparisons of a name, and lists of names.
+body names its op in errors, found are comparisons of a name, and lists of names; in the generator
+and the package, texts of three words and more, nearly all of which are names.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ EXEMPT = (
     "ebb/autograd/composites/index_reduce.cpp",  # "sum" and "prod" are ways to join elements
     "ebb/core/tensor/layout.cpp",  # "sparse_coo" and "sparse_csr" are layouts
     "ebb/nn/init.cpp",  # as in PyTorch, a caller names the nonlinearity behind a layer
+    "python/ebb/array_api/_elementwise.py",  # the names that a standard has
     "python/src/parts/init.cpp",  # "mean" and "std" are parameters
 )
 _NAMES = re.compile(r"^- op: (?:>-\s+)?(\w+)(?:\.(\w+))?\(", re.M)
@@ -60,7 +62,8 @@ def check(repo: Repo) -> list[Problem]:
 def lines_in(path: str, text: str, names: set[str]) -> list[int]:
     """Return the lines of a file that decide by name."""
     if path.endswith(".py"):
-        return in_python(text, names)
+        listed = in_texts(text, names) if path.startswith(("codegen/", "python/")) else []
+        return sorted([*in_python(text, names), *listed])
     return in_template(text) if path.endswith(".j2") else in_cpp(text, names)
 
 
@@ -117,6 +120,17 @@ def in_python(text: str, names: set[str]) -> list[int]:
         if is_found:
             found.append(node.lineno)
     return sorted(found)
+
+
+def in_texts(text: str, names: set[str]) -> list[int]:
+    """Return the lines of a module with a text that lists names of ops, for `split()`."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if len(words := node.value.split()) > 2
+        if sum(word in names for word in words) >= 0.8 * len(words)
+    ]
 
 
 def _texts(node: ast.expr) -> Iterator[str]:
