@@ -3,6 +3,7 @@
 import pytest
 
 import ebb
+from tests.fuzz.temporaries import memory_of
 
 LAYERS = {
     "LSTM": (ebb.lstm_layer, 4, 2),
@@ -79,14 +80,6 @@ def test_states_are_carried_in_float32_through_all_times(kind, dtype):
     assert ebb.equal(out, function(*wide)[0].to(dtype))
 
 
-def peak_of(body):
-    """Bytes at the peak of a call beside those alive before it."""
-    ebb.reset_peak_memory()
-    before = ebb.memory_stats()["live"]
-    kept = body()
-    return ebb.memory_stats()["peak"] - before, kept
-
-
 @pytest.mark.parametrize("kind", LAYERS)
 def test_a_narrow_layer_takes_less_memory_than_a_wide_one(kind):
     peaks = {}
@@ -98,6 +91,7 @@ def test_a_narrow_layer_takes_less_memory_than_a_wide_one(kind):
             return out, ebb.autograd.grad(out.sum(), given)
 
         step()
-        peaks[dtype], _ = peak_of(step)
+        taken = memory_of(step)
+        peaks[dtype] = taken.results + taken.temporaries
     # Activated gates stay in float32; what else lies at every time is half as large.
     assert peaks[ebb.bfloat16] <= 0.75 * peaks[ebb.float32]
