@@ -85,14 +85,15 @@ def run_program(name: str, repo: Repo) -> bool:
 
 
 def main() -> int:
+    known = [*CHECKS, *PROGRAMS]
     parser = argparse.ArgumentParser(prog="tools.check", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CHECKS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
     options = parser.parse_args()
-    unknown = set(options.names) - {*CHECKS, *PROGRAMS}
+    unknown = set(options.names) - set(known)
     if unknown:
-        parser.error(f"needs names among {', '.join(CHECKS)}, got {', '.join(sorted(unknown))}")
-    names = options.names or [*CHECKS, *PROGRAMS]
+        parser.error(f"needs names among {', '.join(known)}, got {', '.join(sorted(unknown))}")
+    names = options.names or known
     repo = Repo.at(options.root.resolve())
     failed = [name for name in names if name in CHECKS and not run_check(name, repo)]
     failed += [name for name in names if name in PROGRAMS and not run_program(name, repo)]
