@@ -98,7 +98,8 @@ const Sim& sim() {
 int main(int count, char** arguments) {
   setenv("POCL_DEVICES", "pthread pthread", 1);  // the environment is read at OpenCL's first call
   setenv("OPENCL_LAYERS", EBB_OPENCL_LAYER, 1);
-  setenv("EBB_KERNEL_CACHE", EBB_KERNEL_CACHE_FOLDER, 1);
+  setenv("EBB_KERNEL_CACHE", "0", 1);  // as in tests/python/opencl
+  setenv("POCL_CACHE_DIR", EBB_POCL_CACHE, 0);
   GTEST_FLAG_SET(filter, ebb::all_others());
   ::testing::InitGoogleTest(&count, arguments);
   ::testing::AddGlobalTestEnvironment(new ebb::Finish());

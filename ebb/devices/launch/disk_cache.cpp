@@ -90,8 +90,10 @@ std::string checksum_of(const std::string& text) {
 
 }  // namespace
 
+bool keeps_programs() { return !folder().empty(); }
+
 std::optional<std::string> load_program(const std::string& key) {
-  if (folder().empty()) return std::nullopt;
+  if (!keeps_programs()) return std::nullopt;
   const std::optional<std::string> all = text_of(file_of(key));
   if (!all) return std::nullopt;
   const std::string head = std::string(kMagic) + with_size(key);
@@ -104,7 +106,7 @@ std::optional<std::string> load_program(const std::string& key) {
 }
 
 void store_program(const std::string& key, const std::string& program) {
-  if (folder().empty()) return;
+  if (!keeps_programs()) return;
   static std::atomic<int> counter{0};
   const fs::path target = file_of(key);
   const fs::path draft = target.string() + str('.', getpid(), '.', counter++);
@@ -123,7 +125,7 @@ void store_program(const std::string& key, const std::string& program) {
 
 void drop_program(const std::string& key) {
   std::error_code ignored;
-  if (!folder().empty()) fs::remove(file_of(key), ignored);
+  if (keeps_programs()) fs::remove(file_of(key), ignored);
 }
 
 }  // namespace ebb::devices

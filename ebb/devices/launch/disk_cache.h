@@ -11,6 +11,8 @@
 
 namespace ebb::devices {
 
+/// Whether there is a folder to keep programs in.
+bool keeps_programs();
 /// The program stored under the key, if there is a sound one.
 std::optional<std::string> load_program(const std::string& key);
 /// Stores it; where that fails (no room, no right) nothing happens.

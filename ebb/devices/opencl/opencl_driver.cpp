@@ -152,6 +152,8 @@ std::string binary_for(cl_program program, cl_device_id id) {
 }
 
 OwnedProgram program_for(const OpenclDevice& device, const std::string& source) {
+  // A binary is not asked for in vain: PoCL compiles the program once more for it.
+  if (!devices::keeps_programs()) return from_source(device, source);
   const std::string key = str(device.name, '\n', kOptions, '\n', source);
   if (const std::optional<std::string> binary = devices::load_program(key)) {
     if (std::optional<OwnedProgram> program = from_binary(device, *binary)) {

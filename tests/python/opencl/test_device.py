@@ -186,6 +186,18 @@ def test_programs_on_disk_are_used_again_and_made_anew_when_damaged(tmp_path):
 
 
 @opencl_only
+@pytest.mark.parametrize(("kept", "compiled"), [("0", 3), ("kept", 6)])
+def test_nothing_is_compiled_for_a_binary_that_is_not_kept(kept, compiled, opencl, tmp_path):
+    folder = tmp_path / kept if kept != "0" else kept
+    script = 'print((ebb.ones(3, device="opencl") * 2).sum().item())'
+    variables = {"EBB_KERNEL_CACHE": str(folder), "POCL_CACHE_DIR": str(tmp_path / "pocl")}
+    assert run_script(script, **variables) == ["6.0"]
+    if not (tmp_path / "pocl").exists():
+        pytest.skip("of PoCL, which compiles a binary apart from what it runs")
+    assert len(list((tmp_path / "pocl").rglob("*.so"))) == compiled  # of fill, mul, sum
+
+
+@opencl_only
 def test_programs_on_disk_serve_each_of_several_devices(tmp_path):
     script = """
 print([(ebb.ones(3, device=f"opencl:{index}") * 2).sum().item() for index in (0, 1)])
