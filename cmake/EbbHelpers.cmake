@@ -38,20 +38,24 @@ function(ebb_setup_target target options header)
   ebb_precompile(${target} ${header} "${options}")
 endfunction()
 
-# EBB_BATCH compiles several files as one, which spares most of what they include. A batch hides
-# what a file forgot to include, so that not all presets have them. Rooms whose files have like
-# names for themselves (a table of methods, the state of an optimizer) batch generated files alone.
+# A batch, several files compiled as one, spares most of what they include; but a file of it can
+# forget an include, and one that changes compiles all. Generated files do neither much: a row of
+# the table changes one a room. EBB_BATCH takes written ones too, but in rooms whose files have like
+# names for themselves (a table of methods, the state of an optimizer).
 set(EBB_OWN_NAMES ebb_core ebb_kernels ebb_optim _C)
 function(ebb_batch target)
-  if(NOT EBB_BATCH)
-    return()
-  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
-  if(target IN_LIST EBB_OWN_NAMES)
-    get_target_property(sources ${target} SOURCES)
-    list(FILTER sources EXCLUDE REGEX "^${EBB_GENERATED_DIR}/")
-    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  get_target_property(sources ${target} SOURCES)
+  set(alone ${sources})
+  if(EBB_BATCH)
+    if(NOT target IN_LIST EBB_OWN_NAMES)
+      return()
+    endif()
+    list(FILTER alone EXCLUDE REGEX "^${EBB_GENERATED_DIR}/")
+  else()
+    list(FILTER alone EXCLUDE REGEX "^${EBB_GENERATED_DIR}/(python|ebb/ops|ebb/autograd/jvp)/")
   endif()
+  set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # Own options do not match the flags of a shared precompiled header; many files repay one more.
