@@ -115,10 +115,13 @@ def test_a_file_that_the_readme_beside_it_does_not_name_is_found():
     assert problem.text == "names no `a`"
 
 
-def test_a_readme_of_the_package_names_files_of_folders_without_one():
+def test_a_readme_names_files_of_folders_without_one_unless_they_are_one_per_family():
     files = ("python/ebb/io/README.md", "python/ebb/io/a.py", "python/ebb/io/old/b.py",
              "python/ebb/io/new/README.md", "python/ebb/io/new/c.py")  # fmt: skip
     [problem] = rooms.unnamed_files("python/ebb/io/README.md", "`a.py`", files)
+    assert problem.text == "names no `b`"
+    files = ("ebb/autograd/README.md", "ebb/autograd/rules/a.h", "ebb/autograd/watch/b.h")
+    [problem] = rooms.unnamed_files("ebb/autograd/README.md", "", files)
     assert problem.text == "names no `b`"
 
 

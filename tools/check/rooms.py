@@ -1,7 +1,7 @@
 # tools/check/rooms.py -- every folder that owns an idea says so in a short README.
 """A stranger opens a folder and reads, in at most 40 lines, what it owns and where to start; each
-file that lies beside a README is named there, and in the package those of its folders too. Tests
-lie in folders named as what they test.
+file of a room is named there, but for folders with a file per family or case. Tests lie in folders
+named as what they test.
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ HINT = (
 )
 MAX_LINES = 40
 MAX_FILES = 55
-# One file per family of ops each.
+# One file per family of ops each, whatever they are in number.
 FAMILIES = ("ops", "ops/examples")
+# Here a README says so once: a file per family, per check, per thing that is tried.
+PATTERNED = (
+    *("codegen", "ebb/autograd/rules", "ebb/autograd/composites", "ebb/ops/impl", "tools/check"),
+    *("ebb/devices/common", "ebb/devices/kernels", "ebb/kernels/cpu/pointwise"),
+    *("benchmarks", "examples", "tests"),
+)
 # Their rooms lie one level down; the folder itself only groups them.
 GROUPS = ("ebb", "data", "python", "examples")
 # Its folders of so many modules are rooms too.
@@ -104,7 +110,7 @@ def unnamed_rooms(files: tuple[str, ...], readme: str) -> list[Problem]:
 
 
 def unnamed_files(name: str, text: str, files: tuple[str, ...]) -> list[Problem]:
-    """Return a problem per file beside a README that names neither it nor a pattern it fits."""
+    """Return a problem per file of a room whose README names neither it nor a pattern it fits."""
     folder = name.removesuffix("README.md")
     if folder.rstrip("/") in FAMILIES:
         return []
@@ -124,14 +130,13 @@ def unnamed_files(name: str, text: str, files: tuple[str, ...]) -> list[Problem]
 
 
 def _is_for(name: str, folder: str, files: tuple[str, ...]) -> bool:
-    """Tell whether a file lies in a folder, or, of the package, below it and under no README."""
+    """Tell whether a file lies in a folder, or below it under no other README and no pattern."""
     if not name.startswith(folder):
         return False
     parts = name.removeprefix(folder).split("/")[:-1]
-    rooms_between = ["/".join(parts[: count + 1]) for count in range(len(parts))]
-    if not folder.startswith(f"{PACKAGE}/"):
-        return not parts
-    return all(f"{folder}{room}/README.md" not in files for room in rooms_between)
+    between = [folder + "/".join(parts[: count + 1]) for count in range(len(parts))]
+    rooms_below = {f"{room}/README.md" for room in between} & set(files)
+    return not rooms_below and not (parts and f"{name}/".startswith(PATTERNED))
 
 
 def full_folders(files: tuple[str, ...]) -> list[Problem]:
