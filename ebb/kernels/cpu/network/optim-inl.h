@@ -1,8 +1,8 @@
 // ebb/kernels/cpu/network/optim-inl.h -- what all steps of optimizers share, for every target.
 //
-// A step is a struct that updates one vector at a place, given Access to memory; run() takes it
-// over all dtypes. Half types go through float32 tiles, or masters of float32 make the step and the
-// parameter is written from them.
+// A step is a struct that makes the new parameter at one place and updates its state there; run()
+// takes it over all dtypes. Half types go through float32 tiles, or masters of float32 make the
+// step and the parameter is written from them.
 #if defined(EBB_KERNELS_CPU_OPTIM_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EBB_KERNELS_CPU_OPTIM_INL_H
 #undef EBB_KERNELS_CPU_OPTIM_INL_H
@@ -47,20 +47,52 @@ HWY_INLINE hn::Vec<D> constant(D d, double value) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(value));
 }
 
-/// The gradient on its way into a step: turned around to maximize, with coupled weight decay.
-template <class Options, class D>
-HWY_INLINE hn::Vec<D> direction_of(const Options& options, double weight_decay, D d,
-                                   hn::Vec<D> grad, hn::Vec<D> param) {
-  if (options.maximize) grad = hn::Neg(grad);
-  return weight_decay == 0 ? grad : hn::MulAdd(param, constant(d, weight_decay), grad);
+/// `average` on its way to `value`: average * (1 - share) + value * share.
+template <class D>
+HWY_INLINE hn::Vec<D> moved(D d, hn::Vec<D> average, hn::Vec<D> value, double share) {
+  return hn::MulAdd(hn::Sub(value, average), constant(d, share), average);
+}
+/// average * kept + value^2 * (1 - kept), rounded as PyTorch does it.
+template <class D>
+HWY_INLINE hn::Vec<D> moved_square(D d, hn::Vec<D> average, hn::Vec<D> value, double kept) {
+  const auto old = hn::Mul(average, constant(d, kept));
+  return hn::MulAdd(hn::Mul(value, value), constant(d, 1 - kept), old);
+}
+
+/// One vector of each operand: 0 is the parameter, 1 its gradient, what follows its state.
+template <class Access, typename T>
+struct Place {
+  Access access;
+  T* const* at;
+  size_t i;
+  hn::ScalableTag<T> d = {};
+
+  HWY_INLINE hn::Vec<hn::ScalableTag<T>> load(int number) const {
+    return access.load(d, at[number] + i);
+  }
+  HWY_INLINE void store(hn::Vec<hn::ScalableTag<T>> v, int number) const {
+    access.store(v, d, at[number] + i);
+  }
+};
+
+/// Writes the parameter that a step makes of the one before and of the gradient, which is turned
+/// around to maximize and has coupled weight decay in it.
+template <class Step, class Place>
+HWY_INLINE void run_at(const Step& step, const Place& place) {
+  const auto param = place.load(0);
+  auto grad = place.load(1);
+  if (step.options.maximize) grad = hn::Neg(grad);
+  const double decay = step.coupled_decay();
+  if (decay != 0) grad = hn::MulAdd(param, constant(place.d, decay), grad);
+  place.store(step(place, param, grad), 0);
 }
 
 template <class Step, typename T>
 HWY_INLINE void run_dense(const Step& step, T* const* at, size_t count) {
   const size_t lanes = hn::Lanes(hn::ScalableTag<T>());
   size_t i = 0;
-  for (; i + lanes <= count; i += lanes) step(FullAccess(), at, i);
-  if (i < count) step(PartAccess{count - i}, at, i);
+  for (; i + lanes <= count; i += lanes) run_at(step, Place<FullAccess, T>{{}, at, i});
+  if (i < count) run_at(step, Place<PartAccess, T>{{count - i}, at, i});
 }
 
 /// Operands of a half type, in tiles of float32; what is float32 already is used where it is.

@@ -12,24 +12,22 @@ struct Sgd {
   static constexpr int kOperands = 3;
   const SGDOptions& options;
   const StepFactors& factors;
+  double coupled_decay() const { return options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    auto grad = direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
     if (options.momentum != 0) {
       const auto momentum = constant(d, options.momentum);
       auto buffer = grad;
       if (!factors.is_first) {
-        const auto kept = hn::Mul(access.load(d, at[2] + i), momentum);
+        const auto kept = hn::Mul(at.load(2), momentum);
         buffer = hn::MulAdd(grad, constant(d, 1 - options.dampening), kept);
       }
-      access.store(buffer, d, at[2] + i);
+      at.store(buffer, 2);
       grad = options.nesterov ? hn::MulAdd(buffer, momentum, grad) : buffer;
     }
-    param = hn::NegMulAdd(grad, constant(d, options.lr), param);
-    access.store(param, d, at[0] + i);
+    return hn::NegMulAdd(grad, constant(d, options.lr), param);
   }
 };
 
@@ -38,62 +36,52 @@ struct Adam {
   const AdamOptions& options;
   const StepFactors& factors;
   bool is_decoupled;
+  double coupled_decay() const { return is_decoupled ? 0 : options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    const auto grad = direction_of(options, is_decoupled ? 0.0 : options.weight_decay, d,
-                                   access.load(d, at[1] + i), param);
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
     if (is_decoupled && options.weight_decay != 0) {
       param = hn::Mul(param, constant(d, 1 - options.lr * options.weight_decay));
     }
-    auto mean = access.load(d, at[2] + i);
-    mean = hn::MulAdd(hn::Sub(grad, mean), constant(d, 1 - options.beta1), mean);
-    access.store(mean, d, at[2] + i);
-    const auto kept = hn::Mul(access.load(d, at[3] + i), constant(d, options.beta2));
-    auto square = hn::MulAdd(hn::Mul(grad, grad), constant(d, 1 - options.beta2), kept);
-    access.store(square, d, at[3] + i);
+    const auto mean = moved(d, at.load(2), grad, 1 - options.beta1);
+    at.store(mean, 2);
+    auto square = moved_square(d, at.load(3), grad, options.beta2);
+    at.store(square, 3);
     if (options.amsgrad) {
-      const auto largest = access.load(d, at[4] + i);
+      const auto largest = at.load(4);
       square = hn::IfThenElse(hn::Gt(largest, square), largest, square);
-      access.store(square, d, at[4] + i);
+      at.store(square, 4);
     }
     const auto root = hn::Div(hn::Sqrt(square), constant(d, factors.root_scale));
     const auto denominator = hn::Add(root, constant(d, options.eps));
-    param = hn::NegMulAdd(constant(d, factors.step_size), hn::Div(mean, denominator), param);
-    access.store(param, d, at[0] + i);
+    return hn::NegMulAdd(constant(d, factors.step_size), hn::Div(mean, denominator), param);
   }
 };
 
 struct RMSprop {
   static constexpr int kOperands = 5;
   const RMSpropOptions& options;
+  double coupled_decay() const { return options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    const auto grad =
-        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
-    const auto kept = hn::Mul(access.load(d, at[2] + i), constant(d, options.alpha));
-    auto square = hn::MulAdd(hn::Mul(grad, grad), constant(d, 1 - options.alpha), kept);
-    access.store(square, d, at[2] + i);
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
+    auto square = moved_square(d, at.load(2), grad, options.alpha);
+    at.store(square, 2);
     if (options.centered) {
-      auto mean = access.load(d, at[4] + i);
-      mean = hn::MulAdd(hn::Sub(grad, mean), constant(d, 1 - options.alpha), mean);
-      access.store(mean, d, at[4] + i);
+      const auto mean = moved(d, at.load(4), grad, 1 - options.alpha);
+      at.store(mean, 4);
       // A variance that rounding made negative counts as none; NaN stays.
       square = hn::NegMulAdd(mean, mean, square);
       square = hn::IfThenZeroElse(hn::Lt(square, hn::Zero(d)), square);
     }
     auto step = hn::Div(grad, hn::Add(hn::Sqrt(square), constant(d, options.eps)));
     if (options.momentum != 0) {
-      step = hn::MulAdd(access.load(d, at[3] + i), constant(d, options.momentum), step);
-      access.store(step, d, at[3] + i);
+      step = hn::MulAdd(at.load(3), constant(d, options.momentum), step);
+      at.store(step, 3);
     }
-    param = hn::NegMulAdd(constant(d, options.lr), step, param);
-    access.store(param, d, at[0] + i);
+    return hn::NegMulAdd(constant(d, options.lr), step, param);
   }
 };
 
@@ -101,18 +89,15 @@ struct Adagrad {
   static constexpr int kOperands = 3;
   const AdagradOptions& options;
   const StepFactors& factors;
+  double coupled_decay() const { return options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    const auto grad =
-        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
-    const auto sum = hn::MulAdd(grad, grad, access.load(d, at[2] + i));
-    access.store(sum, d, at[2] + i);
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
+    const auto sum = hn::MulAdd(grad, grad, at.load(2));
+    at.store(sum, 2);
     const auto step = hn::Div(grad, hn::Add(hn::Sqrt(sum), constant(d, options.eps)));
-    param = hn::NegMulAdd(constant(d, factors.step_size), step, param);
-    access.store(param, d, at[0] + i);
+    return hn::NegMulAdd(constant(d, factors.step_size), step, param);
   }
 };
 

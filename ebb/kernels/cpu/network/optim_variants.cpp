@@ -7,47 +7,29 @@ HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// `average` on its way to `value`: average * (1 - share) + value * share.
-template <class D>
-HWY_INLINE hn::Vec<D> moved(D d, hn::Vec<D> average, hn::Vec<D> value, double share) {
-  return hn::MulAdd(hn::Sub(value, average), constant(d, share), average);
-}
-/// average * (1 - share) + value^2 * share, rounded as PyTorch does it.
-template <class D>
-HWY_INLINE hn::Vec<D> moved_square(D d, hn::Vec<D> average, hn::Vec<D> value, double kept) {
-  const auto old = hn::Mul(average, constant(d, kept));
-  return hn::MulAdd(hn::Mul(value, value), constant(d, 1 - kept), old);
-}
 /// The parameter shrunk by decoupled weight decay.
 template <class Options, class D>
 HWY_INLINE hn::Vec<D> decayed(const Options& options, D d, hn::Vec<D> param) {
   const bool shrinks = options.decoupled_weight_decay && options.weight_decay != 0;
   return shrinks ? hn::Mul(param, constant(d, 1 - options.lr * options.weight_decay)) : param;
 }
-template <class Options>
-double coupled(const Options& options) {
-  return options.decoupled_weight_decay ? 0.0 : options.weight_decay;
-}
 
 struct Adadelta {
   static constexpr int kOperands = 4;
   const AdadeltaOptions& options;
+  double coupled_decay() const { return options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    const auto grad =
-        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
-    const auto square = moved_square(d, access.load(d, at[2] + i), grad, options.rho);
-    access.store(square, d, at[2] + i);
-    const auto steps = access.load(d, at[3] + i);
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
+    const auto square = moved_square(d, at.load(2), grad, options.rho);
+    at.store(square, 2);
+    const auto steps = at.load(3);
     const auto eps = constant(d, options.eps);
     const auto root = hn::Sqrt(hn::Add(square, eps));
     const auto delta = hn::Mul(hn::Div(hn::Sqrt(hn::Add(steps, eps)), root), grad);
-    access.store(moved_square(d, steps, delta, options.rho), d, at[3] + i);
-    param = hn::NegMulAdd(delta, constant(d, options.lr), param);
-    access.store(param, d, at[0] + i);
+    at.store(moved_square(d, steps, delta, options.rho), 3);
+    return hn::NegMulAdd(delta, constant(d, options.lr), param);
   }
 };
 
@@ -55,22 +37,19 @@ struct Adamax {
   static constexpr int kOperands = 4;
   const AdamaxOptions& options;
   const StepFactors& factors;
+  double coupled_decay() const { return options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    const auto grad =
-        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
-    const auto mean = moved(d, access.load(d, at[2] + i), grad, 1 - options.beta1);
-    access.store(mean, d, at[2] + i);
-    const auto kept = hn::Mul(access.load(d, at[3] + i), constant(d, options.beta2));
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
+    const auto mean = moved(d, at.load(2), grad, 1 - options.beta1);
+    at.store(mean, 2);
+    const auto kept = hn::Mul(at.load(3), constant(d, options.beta2));
     const auto size = hn::Add(hn::Abs(grad), constant(d, options.eps));
     // NaN stays: it is not less than anything.
     const auto largest = hn::IfThenElse(hn::Lt(size, kept), kept, size);
-    access.store(largest, d, at[3] + i);
-    param = hn::NegMulAdd(constant(d, factors.step_size), hn::Div(mean, largest), param);
-    access.store(param, d, at[0] + i);
+    at.store(largest, 3);
+    return hn::NegMulAdd(constant(d, factors.step_size), hn::Div(mean, largest), param);
   }
 };
 
@@ -78,22 +57,20 @@ struct NAdam {
   static constexpr int kOperands = 4;
   const NAdamOptions& options;
   const StepFactors& factors;
+  double coupled_decay() const { return options.decoupled_weight_decay ? 0 : options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    const auto grad = direction_of(options, coupled(options), d, access.load(d, at[1] + i), param);
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
     param = decayed(options, d, param);
-    const auto mean = moved(d, access.load(d, at[2] + i), grad, 1 - options.beta1);
-    access.store(mean, d, at[2] + i);
-    const auto square = moved_square(d, access.load(d, at[3] + i), grad, options.beta2);
-    access.store(square, d, at[3] + i);
+    const auto mean = moved(d, at.load(2), grad, 1 - options.beta1);
+    at.store(mean, 2);
+    const auto square = moved_square(d, at.load(3), grad, options.beta2);
+    at.store(square, 3);
     const auto root = hn::Div(hn::Sqrt(square), constant(d, factors.root_scale));
     const auto denominator = hn::Add(root, constant(d, options.eps));
     param = hn::NegMulAdd(constant(d, factors.grad_size), hn::Div(grad, denominator), param);
-    param = hn::NegMulAdd(constant(d, factors.step_size), hn::Div(mean, denominator), param);
-    access.store(param, d, at[0] + i);
+    return hn::NegMulAdd(constant(d, factors.step_size), hn::Div(mean, denominator), param);
   }
 };
 
@@ -101,52 +78,49 @@ struct RAdam {
   static constexpr int kOperands = 4;
   const RAdamOptions& options;
   const StepFactors& factors;
+  double coupled_decay() const { return options.decoupled_weight_decay ? 0 : options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    const auto grad = direction_of(options, coupled(options), d, access.load(d, at[1] + i), param);
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
     param = decayed(options, d, param);
-    const auto mean = moved(d, access.load(d, at[2] + i), grad, 1 - options.beta1);
-    access.store(mean, d, at[2] + i);
-    const auto square = moved_square(d, access.load(d, at[3] + i), grad, options.beta2);
-    access.store(square, d, at[3] + i);
+    const auto mean = moved(d, at.load(2), grad, 1 - options.beta1);
+    at.store(mean, 2);
+    const auto square = moved_square(d, at.load(3), grad, options.beta2);
+    at.store(square, 3);
     auto step = mean;
     if (factors.is_rectified) {
       step = hn::Div(mean, hn::Add(hn::Sqrt(square), constant(d, options.eps)));
     }
-    param = hn::NegMulAdd(constant(d, factors.step_size), step, param);
-    access.store(param, d, at[0] + i);
+    return hn::NegMulAdd(constant(d, factors.step_size), step, param);
   }
 };
 
 struct Rprop {
   static constexpr int kOperands = 4;
   const RpropOptions& options;
+  double coupled_decay() const { return 0; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
     const auto zero = hn::Zero(d);
-    auto param = access.load(d, at[0] + i);
-    auto grad = direction_of(options, 0.0, d, access.load(d, at[1] + i), param);
     // Signs are compared, not multiplied: the product of small numbers is 0.
-    const auto last = access.load(d, at[2] + i);
+    const auto last = at.load(2);
     const auto has_both = hn::And(hn::Ne(grad, zero), hn::Ne(last, zero));
     const auto differ = hn::Xor(hn::Lt(grad, zero), hn::Lt(last, zero));
     const auto is_turned = hn::And(has_both, differ);
-    auto size = access.load(d, at[3] + i);
+    auto size = at.load(3);
     const auto grown = hn::Mul(size, constant(d, options.etaplus));
     const auto shrunk = hn::Mul(size, constant(d, options.etaminus));
     size = hn::IfThenElse(is_turned, shrunk, hn::IfThenElse(has_both, grown, size));
     size = hn::Min(hn::Max(size, constant(d, options.min_step_size)),
                    constant(d, options.max_step_size));
-    access.store(size, d, at[3] + i);
+    at.store(size, 3);
     grad = hn::IfThenZeroElse(is_turned, grad);
-    access.store(grad, d, at[2] + i);
+    at.store(grad, 2);
     const auto step = hn::IfThenElse(hn::Eq(grad, zero), zero, hn::CopySign(size, grad));
-    access.store(hn::Sub(param, step), d, at[0] + i);
+    return hn::Sub(param, step);
   }
 };
 
@@ -154,21 +128,19 @@ struct Asgd {
   static constexpr int kOperands = 3;
   const ASGDOptions& options;
   const StepFactors& factors;
+  double coupled_decay() const { return options.weight_decay; }
 
-  template <class Access, typename T>
-  HWY_INLINE void operator()(Access access, T* const* at, size_t i) const {
-    const hn::ScalableTag<T> d;
-    auto param = access.load(d, at[0] + i);
-    const auto grad =
-        direction_of(options, options.weight_decay, d, access.load(d, at[1] + i), param);
+  template <class Place, class V>
+  HWY_INLINE V operator()(const Place& at, V param, V grad) const {
+    const auto d = at.d;
     param = hn::Mul(param, constant(d, 1 - options.lambd * factors.step_size));
     param = hn::NegMulAdd(constant(d, factors.step_size), grad, param);
-    access.store(param, d, at[0] + i);
     auto average = param;
     if (factors.averaging != 1) {
-      average = moved(d, access.load(d, at[2] + i), param, factors.averaging);
+      average = moved(d, at.load(2), param, factors.averaging);
     }
-    access.store(average, d, at[2] + i);
+    at.store(average, 2);
+    return param;
   }
 };
 
