@@ -92,8 +92,8 @@ def test_two_cpp_tests_of_one_name_in_one_folder_are_found():
 def test_a_folder_without_a_readme_is_found(make_repo):
     files = {
         "ebb/core/a.h": "",
-        "ebb/nn/README.md": "",
-        "ebb/nn/room/b.h": "",
+        "ebb/nn/README.md": "`b.h`",
+        "ebb/nn/b.h": "",
         "tools/check/c.py": "",
     }
     problems = rooms.check(make_repo(files))
@@ -106,9 +106,19 @@ def test_a_folder_of_the_package_with_five_modules_needs_a_readme():
     assert "python/ebb/part" not in rooms.rooms(modules[1:])
 
 
-def test_a_file_that_the_readme_beside_it_does_not_name_is_found():
-    files = ("ebb/nn/README.md", "ebb/nn/a.h", "ebb/nn/a.cpp", "ebb/nn/b-inl.h", "ebb/nn/in_c.h",
-             "ebb/nn/d.md", "ebb/nn/room/e.h", "ebb/nn/CMakeLists.txt", "ebb/nnx/f.h")  # fmt: skip
+def test_a_file_that_the_readme_of_its_room_does_not_name_is_found():
+    files = (
+        "ebb/nn/README.md",
+        "ebb/nn/a.h",
+        "ebb/nn/a.cpp",
+        "ebb/nn/b-inl.h",
+        "ebb/nn/in_c.h",
+        "ebb/nn/d.md",
+        "ebb/nn/inner/e.h",
+        "ebb/nn/inner/README.md",
+        "ebb/nn/CMakeLists.txt",
+        "ebb/nnx/f.h",
+    )
     text = "`a.h`, `b`, `in_*.h`, [d](d.md), `ops/*.yaml`"
     assert rooms.unnamed_files("ebb/nn/README.md", text, files) == []
     [problem] = rooms.unnamed_files("ebb/nn/README.md", text.replace("`a.h`", "a.h"), files)
