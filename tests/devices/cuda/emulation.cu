@@ -1,5 +1,5 @@
 // tests/devices/cuda/emulation.cu -- what CUDA C++ has and C++ lacks: comes before a kernel's
-// source, which then runs on the host, an item after the other (stand_in_kernel.cpp).
+// source, which then runs on the host, an item after the other (kernel.cpp).
 #include <cmath>
 #include <cstddef>
 #include <cstring>

@@ -1,4 +1,4 @@
-// tests/devices/cuda/stand_in_state.cpp -- what the stand-in knows, the order of its work, and what
+// tests/devices/cuda/state.cpp -- what the stand-in knows, the order of its work, and what
 // tests ask. See stand_in.h.
 #include <cstdlib>
 

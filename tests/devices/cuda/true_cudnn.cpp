@@ -1,4 +1,4 @@
-// tests/devices/cuda/stand_in_true_cudnn.cpp -- puts graphs to the true cuDNN, which needs no GPU
+// tests/devices/cuda/true_cudnn.cpp -- puts graphs to the true cuDNN, which needs no GPU
 // to say whether it has an engine for one: the GPU is described to it. See stand_in.h.
 //
 // Engines that compile their kernels want a driver library, of which the toolkit has one that does
@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "tests/devices/cuda/stand_in_cudnn.h"
+#include "tests/devices/cuda/cudnn_parts.h"
 
 namespace stand_in {
 namespace {

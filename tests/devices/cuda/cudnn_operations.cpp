@@ -1,4 +1,4 @@
-// tests/devices/cuda/stand_in_cudnn_operations.cpp -- the operations of a graph of cuDNN, one after
+// tests/devices/cuda/cudnn_operations.cpp -- the operations of a graph of cuDNN, one after
 // the other. See stand_in.h.
 //
 // They are computed in double from what tensors hold when their turn on the stream comes; what a
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tests/devices/cuda/stand_in_cudnn.h"
+#include "tests/devices/cuda/cudnn_parts.h"
 
 namespace stand_in {
 namespace {

@@ -1,4 +1,4 @@
-// tests/devices/cuda/stand_in_nvrtc.cpp -- the functions of libnvrtc, over the C++ compiler; and,
+// tests/devices/cuda/nvrtc.cpp -- the functions of libnvrtc, over the C++ compiler; and,
 // where STAND_IN_NVRTC names it, over the true one beside it. See stand_in.h.
 #include <dlfcn.h>
 #include <nvrtc.h>

@@ -1,13 +1,13 @@
-// tests/devices/cuda/stand_in_cudnn.cpp -- the functions of cuDNN that the plug-in calls, by
+// tests/devices/cuda/cudnn.cpp -- the functions of cuDNN that the plug-in calls, by
 // cuDNN's own header. See stand_in.h.
 //
 // A convolution is computed in double from what its tensors hold when its turn on the stream comes,
 // and rounded at its end. Only algorithms with one order of sums are taken.
-#include "tests/devices/cuda/stand_in_cudnn.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
+
+#include "tests/devices/cuda/cudnn_parts.h"
 
 using namespace stand_in;  // NOLINT: functions of C cannot be in a namespace
 

@@ -1,4 +1,4 @@
-// tests/devices/cuda/stand_in_cublas.cpp -- the functions of cuBLAS that the plug-in calls. See
+// tests/devices/cuda/cublas.cpp -- the functions of cuBLAS that the plug-in calls. See
 // stand_in.h.
 //
 // A product is computed in double from what its matrices hold when its turn on the stream comes,

@@ -1,4 +1,4 @@
-// tests/devices/cuda/stand_in_cudnn_graph.cpp -- cuDNN's functions for graphs, by its own header.
+// tests/devices/cuda/cudnn_graph.cpp -- cuDNN's functions for graphs, by its own header.
 // See stand_in.h.
 //
 // A part takes attributes until it is finalized, and may be named by others from then on; it has to
@@ -6,7 +6,7 @@
 // announce one more engine than suits, and name one whose results depend on timing first.
 #include <algorithm>
 
-#include "tests/devices/cuda/stand_in_cudnn.h"
+#include "tests/devices/cuda/cudnn_parts.h"
 
 using namespace stand_in;  // NOLINT: functions of C cannot be in a namespace
 

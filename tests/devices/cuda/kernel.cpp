@@ -1,4 +1,4 @@
-// tests/devices/cuda/stand_in_kernel.cpp -- kernels on the host: compiled by the C++ compiler, run
+// tests/devices/cuda/kernel.cpp -- kernels on the host: compiled by the C++ compiler, run
 // an item after the other; at a barrier the next item has its turn. See stand_in.h.
 #include <dlfcn.h>
 #include <ucontext.h>

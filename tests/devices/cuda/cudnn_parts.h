@@ -1,4 +1,4 @@
-// tests/devices/cuda/stand_in_cudnn.h -- what the stand-ins of cuDNN's functions share: handles,
+// tests/devices/cuda/cudnn_parts.h -- what the stand-ins of cuDNN's functions share: handles,
 // and the parts of graphs. See stand_in.h.
 #pragma once
 
