@@ -11,6 +11,8 @@ import ast
 import itertools
 from dataclasses import dataclass, replace
 
+from codegen.signature import split
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -30,7 +32,7 @@ class Parameter:
 def parse(text: str) -> list[Parameter]:
     """Return the parameters of `A|input:T, *, alpha:N=1`."""
     found, keyword_only = [], False
-    for piece in _split(text):
+    for piece in filter(None, split(text)):
         left, equals, default = piece.partition("=")
         name, _, takes = left.partition(":")
         stars = "*" * (len(name) - len(name.lstrip("*")))
@@ -42,17 +44,6 @@ def parse(text: str) -> list[Parameter]:
             found.append(Parameter(own, takes, given, keyword_only, stars, tuple(more)))
         keyword_only |= stars == "*"
     return found
-
-
-def _split(text: str) -> list[str]:
-    """Split at commas outside brackets and quotes."""
-    pieces, depth, start = [], 0, 0
-    for position, char in enumerate(text + ","):
-        depth += (char in "([{") - (char in ")]}")
-        if char == "," and depth == 0:
-            pieces.append(text[start:position].strip())
-            start = position + 1
-    return [piece for piece in pieces if piece]
 
 
 def differences(theirs: list[str], ours: list[str]) -> list[str]:
