@@ -6,6 +6,7 @@
 
 #include <barrier>
 #include <functional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -46,6 +47,13 @@ inline Tensor with_rule(const Tensor& input, RuleBackward::Rule rule) {
   const uint64_t above = autograd::add_edge(*node, 0, input);
   autograd::set_history(std::move(node), above, out, 0);
   return out;
+}
+
+/// The first number of each gradient, -1 where there is none.
+inline Floats first_of_each(std::span<const Tensor> grads) {
+  Floats all;
+  for (const Tensor& grad : grads) all.push_back(grad.defined() ? floats(grad)[0] : -1);
+  return all;
 }
 
 /// Runs `body(index)` on so many threads, which begin at one moment, and waits for them.

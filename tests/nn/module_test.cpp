@@ -15,7 +15,7 @@
 #include "ebb/io/safetensors.h"
 #include "ebb/nn/containers.h"
 #include "ebb/nn/layers.h"
-#include "tests/core/core_test_support.h"
+#include "tests/ops/op_test_support.h"
 
 namespace ebb::nn {
 namespace {
@@ -33,11 +33,6 @@ struct Open : Module {
   using Module::register_parameter;
 };
 
-std::vector<std::string> names_of(const NamedTensors& tensors) {
-  std::vector<std::string> names;
-  for (const auto& entry : tensors) names.push_back(entry.first);
-  return names;
-}
 using Names = std::vector<std::string>;
 
 TEST(Module, ListsOwnTensorsBeforeThoseOfSubmodules) {

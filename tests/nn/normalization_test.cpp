@@ -15,12 +15,6 @@ void expect_values(const Tensor& tensor, std::initializer_list<float> expected) 
   for (const float value : expected) EXPECT_NEAR(*got++, value, 1e-6f);
 }
 
-std::vector<std::string> names_of(const NamedTensors& tensors) {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : tensors) names.push_back(name);
-  return names;
-}
-
 TEST(LayerNorm, BringsRowsToMeanZeroAndVarianceOne) {
   LayerNorm layer(Shape{2}, {.eps = 0});
   expect_values(layer(tensor_of<float>({1, 3, -2, 8}, Shape{2, 2})), {-1, 1, -1, 1});

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ebb/autograd/ops/arange.h"
@@ -40,6 +42,14 @@ std::vector<T> values_of(const Tensor& tensor) {
 inline std::vector<float> floats(const Tensor& tensor) { return values_of<float>(tensor); }
 inline std::vector<int64_t> ints(const Tensor& tensor) { return values_of<int64_t>(tensor); }
 inline std::vector<int64_t> list(IntSpan values) { return {values.begin(), values.end()}; }
+
+/// The names of tensors that have some.
+inline std::vector<std::string> names_of(
+    const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  return names;
+}
 
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;

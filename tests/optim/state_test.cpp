@@ -5,6 +5,7 @@
 #include "ebb/optim/adam.h"
 #include "ebb/optim/rmsprop.h"
 #include "ebb/optim/sgd.h"
+#include "tests/ops/op_test_support.h"
 #include "tests/optim/parameter.h"
 
 namespace ebb::optim {
@@ -14,12 +15,6 @@ using ebb::testing::parameter;
 using ebb::testing::to_vector;
 using ebb::testing::vector_of;
 using Doubles = std::vector<double>;
-
-std::vector<std::string> names_of(const NamedTensors& tensors) {
-  std::vector<std::string> names;
-  for (const auto& entry : tensors) names.push_back(entry.first);
-  return names;
-}
 
 TEST(OptimizerState, ResumesExactly) {
   for (const char* kind : {"Adagrad", "Adam", "AdamW", "RMSprop", "SGD"}) {

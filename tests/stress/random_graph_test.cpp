@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "tests/autograd/graph_support.h"
@@ -69,14 +68,6 @@ std::vector<double> gradients_by_engine(const Tensor& out, const std::vector<Ten
   std::vector<double> values;
   for (const Tensor& grad : grads) values.push_back(grad.item<double>());
   return values;
-}
-
-template <typename Body>
-void on_threads(uint32_t count, Body&& body) {
-  std::vector<std::thread> threads;
-  for (uint32_t index = 0; index < count; ++index)
-    threads.emplace_back([&, index] { body(index); });
-  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(RandomGraphs, GiveExactGradients) {

@@ -14,12 +14,6 @@
 namespace ebb {
 namespace {
 
-Floats first_of_each(const std::vector<Tensor>& grads) {
-  Floats all;
-  for (const Tensor& grad : grads) all.push_back(grad.defined() ? floats(grad)[0] : -1);
-  return all;
-}
-
 TEST(Entry, StartsFromAnEdgeAfterItsTensorIsGone) {
   const Tensor x = leaf({3});
   std::vector<Place> roots;

@@ -12,13 +12,6 @@ namespace {
 
 using autograd::MultiGradMode;
 
-/// The first number of each gradient, -1 where there is none.
-Floats first_of_each(std::span<const Tensor> grads) {
-  Floats all;
-  for (const Tensor& grad : grads) all.push_back(grad.defined() ? floats(grad)[0] : -1);
-  return all;
-}
-
 TEST(MultiGradHook, IsCalledOncePerRunWithAllGradients) {
   const Tensor x = leaf({2}), y = leaf({3});
   const Tensor tensors[] = {x, y, x};
