@@ -40,8 +40,9 @@ endfunction()
 
 # A batch, several files compiled as one, spares most of what they include; but a file of it can
 # forget an include, and one that changes compiles all. Generated files do neither much: a row of
-# the table changes one a room. EBB_BATCH takes written ones too, but in rooms whose files have like
-# names for themselves (a table of methods, the state of an optimizer).
+# the table changes one a room. Those that record are compiled alone, since tools/mutate.py puts
+# others in their place. EBB_BATCH takes written ones too, but in rooms whose files have like names
+# for themselves (a table of methods, the state of an optimizer).
 set(EBB_OWN_NAMES ebb_core ebb_kernels ebb_optim _C)
 function(ebb_batch target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
@@ -53,6 +54,7 @@ function(ebb_batch target)
     endif()
     list(FILTER alone EXCLUDE REGEX "^${EBB_GENERATED_DIR}/")
   else()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 4)  # bindings: 4 s
     list(FILTER alone EXCLUDE REGEX "^${EBB_GENERATED_DIR}/(python|ebb/ops|ebb/autograd/jvp)/")
   endif()
   set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
