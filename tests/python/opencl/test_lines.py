@@ -268,7 +268,9 @@ def test_softmax_of_numbers_far_apart_and_of_none(name, length, opencl):
     for row, value in enumerate((-infinity, infinity, float("nan"), -1e30, 1e30)):
         x[row, :2] = value
     x[6], x[7] = -infinity, x[7] * 0
+    # The largest number and the logarithm of a sum may cancel: what is left has their errors.
+    atol = 1e-6 if name == "logsumexp" else 1e-37
     for dim in (0, 1):
         function = getattr(ebb, name)
         here, there = function(x, dim), function(x.to(opencl), dim).cpu()
-        assert ebb.allclose(there, here, rtol=1e-5, atol=1e-37, equal_nan=True)
+        assert ebb.allclose(there, here, rtol=1e-5, atol=atol, equal_nan=True)
