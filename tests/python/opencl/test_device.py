@@ -1,8 +1,6 @@
 # tests/python/opencl/test_device.py -- the device opencl as a program sees it: names, copies,
 # streams, memory, compiled programs on disk, several devices, forks.
 import os
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 
 import ebb
 from ebb import nn
+from tests.python import fresh
 from tests.python.opencl.conftest import DEVICE, TYPE, opencl_only
 
 RNG = np.random.default_rng(5)
@@ -17,13 +16,8 @@ RNG = np.random.default_rng(5)
 
 def finished(code, **variables):
     """A fresh process that ran code; its programs are compiled anew unless a folder is named."""
-    return subprocess.run(
-        [sys.executable, "-c", "import ebb\n" + code.replace('"opencl', f'"{TYPE}')],
-        capture_output=True,
-        text=True,
-        timeout=250,
-        env={**os.environ, "EBB_KERNEL_FALLBACK": "0", **variables},
-    )
+    program = "import ebb\n" + code.replace('"opencl', f'"{TYPE}')
+    return fresh.finished(program, EBB_KERNEL_FALLBACK="0", **variables)
 
 
 def run_script(code, **variables):

@@ -2,13 +2,10 @@
 # function, the device and the call; the device goes on, and nothing is lost.
 #
 # The layer (layer.py) lets calls fail.
-import os
-import subprocess
-import sys
-
 import pytest
 
 import ebb
+from tests.python import fresh
 from tests.python.opencl.layer import LIBRARY
 
 STATUS = "CL_OUT_OF_RESOURCES"
@@ -163,13 +160,7 @@ import ebb
 from tests.python.opencl.layer import Layer
 layer = Layer()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", start + script],
-        env={**os.environ, "EBB_KERNEL_CACHE": "0", **variables},
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
+    done = fresh.finished(start + script, **{"EBB_KERNEL_CACHE": "0", **variables})
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.splitlines()
 

@@ -3,17 +3,16 @@
 #
 # What is queued meanwhile reads and writes nothing through such an index, and once it is told the
 # device is as before.
+import functools
 import inspect
-import os
-import subprocess
-import sys
-import threading
 
 import pytest
 
 import ebb
 from ebb.nn import functional as F
+from tests.python import fresh
 from tests.python.opencl.conftest import TYPE
+from tests.python.threads import on_threads
 
 ROWS = {
     "index_select": lambda x, i: x.index_select(0, i),
@@ -186,11 +185,7 @@ def test_threads_get_the_errors_of_their_streams(opencl):
                 texts.add(str(caught.value).partition("\n")[0])
             found[number] = texts
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in (3, 4, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(*[functools.partial(work, number) for number in (3, 4, 5)])
     for number in (3, 4, 5):
         text = f"index_select: index must be at least 0 and below {number}, got {number}"
         assert found[number] == {text + " at position [0]"}
@@ -210,13 +205,7 @@ for call in (lambda i: x.index_fill_(0, i, 1.0), lambda i: F.cross_entropy(x[:2]
         print(str(error).partition(",")[0])
 print(x.sum().item())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "EBB_DEVICE_SYNC": "1"},
-    )
+    done = fresh.finished(script, EBB_DEVICE_SYNC="1")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "index_fill_: index must be at least 0 and below 4",

@@ -1,8 +1,8 @@
 # tests/python/opencl/test_pinned.py -- pinned memory: what is pinned, values after copies that read
 # it late, gradients, batches of a DataLoader.
 import collections
+import functools
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ import ebb
 from ebb import nn
 from tests.python.opencl.test_device import run_script
 from tests.python.tensor.test_leaf_options import ALL, MAKERS
+from tests.python.threads import on_threads
 
 RNG = np.random.default_rng(5)
 Pair = collections.namedtuple("Pair", ["x", "name"])
@@ -110,11 +111,7 @@ def test_threads_pin_and_copy_at_once(opencl):
             if made.cpu().unique().tolist() != [number]:
                 wrong.append(number)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    on_threads(*[functools.partial(run, number) for number in range(4)])
     assert wrong == []
 
 
