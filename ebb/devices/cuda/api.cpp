@@ -23,10 +23,7 @@ std::optional<Api> load_api() {
 #define EBB_FIND(name) find(found.name, EBB_TEXT(name));
   EBB_CUDA_FUNCTIONS(EBB_FIND)
 #undef EBB_FIND
-  if (find.missing() == nullptr) return found;
-  EBB_LOG_AT(LogPart::general, 1,
-             str("cuda: ", path, " is not used: it has no function ", find.missing()));
-  return std::nullopt;
+  return find.has_all(path) ? std::optional(found) : std::nullopt;
 }
 
 }  // namespace
@@ -39,6 +36,13 @@ void* open_library(std::string_view flag, std::initializer_list<const char*> fil
     if (void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL)) return library;
   }
   return nullptr;
+}
+
+bool FunctionFinder::has_all(std::string_view library) const {
+  if (missing_ == nullptr) return true;
+  EBB_LOG_AT(LogPart::general, 1,
+             str("cuda: ", library, " is not used: it has no function ", missing_));
+  return false;
 }
 
 const Api* find_api() {

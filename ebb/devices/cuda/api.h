@@ -52,6 +52,8 @@ class FunctionFinder {
     if (function == nullptr) missing_ = name;
   }
   const char* missing() const { return missing_; }
+  /// Whether all were found; else the log says that the library is not used.
+  bool has_all(std::string_view library) const;
 
  private:
   void* library_;

@@ -10,7 +10,6 @@
 #include <limits>
 #include <optional>
 
-#include "ebb/core/base/log.h"
 #include "ebb/core/base/str.h"
 #include "ebb/core/device/tf32.h"
 
@@ -50,10 +49,7 @@ std::optional<Cublas> load() {
   find(found.set_math_mode, "cublasSetMathMode");
   find(found.text_of, "cublasGetStatusString");
   find(found.gemm, "cublasGemmStridedBatchedEx");
-  if (find.missing() == nullptr) return found;
-  EBB_LOG_AT(LogPart::general, 1,
-             str("cuda: cuBLAS is not used: it has no function ", find.missing()));
-  return std::nullopt;
+  return find.has_all("cuBLAS") ? std::optional(found) : std::nullopt;
 }
 
 const std::optional<Cublas>& cublas() {

@@ -196,7 +196,7 @@ def test_the_library_that_was_found_says_its_version():
         assert switches.is_available() is True and switches.is_acceptable(x) is False
 
 
-@pytest.mark.parametrize("library", ["0", "/nowhere/libcudnn.so"])
+@pytest.mark.parametrize("library", ["0", "/nowhere/libcudnn.so", "libm.so.6"])
 def test_without_the_library_kernels_of_our_own_are_used(library):
     script = f"""
 import ctypes, os, ebb

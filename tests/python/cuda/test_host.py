@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ebb
-from tests.python.fresh import printed
+from tests.python.fresh import finished, printed
 
 RNG = np.random.default_rng(11)
 OUT_OF_MEMORY = 2
@@ -213,6 +213,7 @@ print(library.stand_in_calls(b"cuStreamSynchronize") - before, library.stand_in_
     ("variables", "answer"),
     [
         ({"EBB_CUDA_LIBRARY": "/nowhere/libcuda.so"}, "False 0"),
+        ({"EBB_CUDA_LIBRARY": "libm.so.6"}, "False 0"),
         ({"STAND_IN_DEVICES": "0"}, "False 0"),
         ({"STAND_IN_DEVICES": "3"}, "True 3"),
     ],
@@ -224,6 +225,26 @@ print(ebb.cuda.is_available(), ebb.cuda.device_count())
 ebb.cuda.synchronize(), ebb.cuda.empty_cache(), ebb.cuda.manual_seed_all(1)
 """
     assert printed(script, **variables).strip() == answer
+
+
+@pytest.mark.parametrize(
+    ("flag", "name"),
+    [
+        ("EBB_CUDA_LIBRARY", "libm.so.6"),
+        ("EBB_CUBLAS_LIBRARY", "cuBLAS"),
+        ("EBB_CUDNN_LIBRARY", "cuDNN"),
+    ],
+)
+def test_the_log_tells_of_a_library_that_lacks_functions(flag, name):
+    script = """
+import ebb
+if ebb.cuda.is_available():
+    x = ebb.ones(1, 1, 3, 3, device="cuda")
+    ebb.nn.functional.conv2d(x, x), x @ x
+"""
+    done = finished(script, EBB_LOG="general:1", **{flag: "libm.so.6"})
+    assert done.returncode == 0, done.stderr
+    assert f"cuda: {name} is not used: it has no function cu" in done.stderr
 
 
 def test_without_the_compiler_the_error_says_what_is_missing():

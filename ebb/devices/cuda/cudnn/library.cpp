@@ -1,7 +1,6 @@
 // ebb/devices/cuda/cudnn/library.cpp -- finds the functions, and makes a handle for each stream.
 #include "ebb/devices/cuda/cudnn/library.h"
 
-#include "ebb/core/base/log.h"
 #include "ebb/core/base/str.h"
 
 namespace ebb::cuda {
@@ -49,13 +48,9 @@ std::optional<Cudnn> load() {
   find(found.input.run, "cudnnConvolutionBackwardData");
   find(found.weight.measure, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
   find(found.weight.run, "cudnnConvolutionBackwardFilter");
-  if (find.missing() == nullptr) {
-    found.graph = find_graph(library);
-    return found;
-  }
-  EBB_LOG_AT(LogPart::general, 1,
-             str("cuda: cuDNN is not used: it has no function ", find.missing()));
-  return std::nullopt;
+  if (!find.has_all("cuDNN")) return std::nullopt;
+  found.graph = find_graph(library);
+  return found;
 }
 
 }  // namespace
