@@ -1,12 +1,11 @@
 # tests/python/amp/test_remade_casts.py -- what autocast saves for backward: not the cast of what
 # stays alive anyway.
-import gc
-
 import pytest
 
 import ebb
 from ebb import _C
 from ebb.nn import functional
+from tests.python.held import live_without_garbage
 
 SIDE = 256
 NARROW = SIDE * SIDE * 2  # bytes of a weight in bfloat16
@@ -17,17 +16,12 @@ def square(seed):
     return ebb.rand(SIDE, SIDE).requires_grad_()
 
 
-def live_bytes():
-    gc.collect()
-    return ebb.memory_stats()["live"]
-
-
 def run(step, **options):
     """What a step gives, and the memory that its graph holds."""
-    before = live_bytes()
+    before = live_without_garbage()
     with ebb.autocast("cpu", **options):
         out = step()
-    return out, live_bytes() - before - out.nbytes
+    return out, live_without_garbage() - before - out.nbytes
 
 
 def test_a_graph_holds_no_cast_of_a_weight():

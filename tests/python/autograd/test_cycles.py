@@ -9,6 +9,7 @@ import pytest
 
 import ebb
 from ebb.autograd import Function, graph
+from tests.python.held import live, live_without_garbage
 
 SIZE = 10_000
 
@@ -16,11 +17,10 @@ SIZE = 10_000
 @contextlib.contextmanager
 def nothing_left():
     """Tensors made inside are gone at the end; a few bytes are made once per process."""
-    gc.collect()
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     yield
     gc.collect()
-    assert ebb.memory_stats()["live"] - before < SIZE  # a tensor has four times that
+    assert live() - before < SIZE  # a tensor has four times that
 
 
 class Packed:

@@ -18,6 +18,7 @@ import ebb
 from ebb.autograd import forward_ad, graph
 from ebb.utils.checkpoint import checkpoint
 from tests.python.autograd.function_support import Square
+from tests.python.held import live, live_without_garbage
 from tests.python.threads import on_threads
 
 
@@ -343,9 +344,8 @@ def test_there_are_forty():
 def test_nothing_stays_of_a_program(program):
     for _ in range(3):
         program()
-    gc.collect()
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     for _ in range(20):
         program()
     gc.collect()
-    assert ebb.memory_stats()["live"] == before
+    assert live() == before

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.held import live, live_without_garbage
 from tests.python.lines import line
 from tests.python.threads import on_threads
 
@@ -340,8 +341,7 @@ def test_errors_still_name_the_line_of_a_traced_cut():
 
 
 def test_notes_keep_no_tensor_alive():
-    gc.collect()
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     with ebb.trace_cuts():
         w, v = ebb.ones(1000, requires_grad=True), ebb.ones(1000, requires_grad=True)
         h = (w.exp() * w).detach()
@@ -352,7 +352,7 @@ def test_notes_keep_no_tensor_alive():
     assert notes > 0
     del w, v, h, loss
     gc.collect()
-    assert ebb.memory_stats()["live"] <= before
+    assert live() <= before
 
 
 def test_a_leaf_that_took_the_place_of_a_dead_one_is_not_taken_for_it():

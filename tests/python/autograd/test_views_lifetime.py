@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import ebb
+from tests.python.held import live, live_without_garbage
 from tests.python.threads import on_threads
 
 
@@ -62,12 +63,11 @@ def step(make_base, view, write, use):
 def growth(call, times=20):
     for _ in range(3):
         call()
-    gc.collect()
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     for _ in range(times):
         call()
     gc.collect()
-    return ebb.memory_stats()["live"] - before
+    return live() - before
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 
 import ebb
 from ebb import data
+from tests.python.held import mappings, open_files
 
 # The sanitizers make processes slow to start and to end, and little of this is C++.
 pytestmark = pytest.mark.nosan
@@ -75,8 +76,10 @@ def take_until_error(loader):
     pytest.fail("no exception")
 
 
-def open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+def children() -> set:
+    """The processes that this one has started; what earlier tests keep of theirs has gone."""
+    gc.collect()
+    return set(multiprocessing.active_children())
 
 
 def data_threads() -> int:
@@ -169,42 +172,40 @@ def test_a_persistent_worker_that_dies_is_reported_in_the_next_round_too():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_worker_that_hangs_is_an_error_after_the_timeout(kind):
-    gc.collect()  # what earlier tests left in their tracebacks
+    before = children()
     released = threading.Event()
     dataset = Failing(lambda: released.wait(60), 1)
     loader = data.DataLoader(dataset, 1, num_workers=1, worker_type=kind, timeout=0.3)
     values, error = take_until_error(loader)
     released.set()  # a thread cannot be stopped from outside
-    assert values == [0]
+    assert values in ([0], [])  # a busy machine may take so long to start it
     assert "DataLoader: needs a batch within 0.3 seconds, got none" in str(error)
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= before
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_break_ends_the_workers_and_leaves_nothing(kind):
     loader = data.DataLoader(range(100), 1, num_workers=2, worker_type=kind)
     list(loader)  # what is imported once is open now
-    gc.collect()
+    others = children()
     wait_until(lambda: data_threads() == 0)
-    before = open_descriptors()
+    before = open_files()
     for _ in range(3):
         for batch in loader:
             if batch.item() == 3:
                 break
     del batch
-    gc.collect()
-    assert multiprocessing.active_children() == []
+    assert children() <= others
     wait_until(lambda: data_threads() == 0)
-    assert open_descriptors() == before
+    assert open_files() <= before
 
 
 def test_an_exception_that_is_gone_leaves_no_worker_to_the_garbage_collector():
-    gc.collect()
-    assert multiprocessing.active_children() == []
+    before = children()
     gc.disable()
     try:
         take_until_error(data.DataLoader(Failing(fail_deep_down), 1, num_workers=2))
-        assert multiprocessing.active_children() == []
+        assert set(multiprocessing.active_children()) <= before
     finally:
         gc.enable()
 
@@ -217,18 +218,14 @@ def test_batches_that_are_kept_take_no_descriptors():
         def __getitem__(self, index):
             return ebb.full((2000,), float(index))
 
-    before = open_descriptors()
+    before = open_files()
     kept = list(data.DataLoader(Large(), 1, num_workers=2))
     gc.collect()
-    assert open_descriptors() <= before + 1
+    assert len(open_files() - before) <= 1
     assert [batch[0, 0].item() for batch in kept] == list(range(60))
 
 
 def test_shared_memory_is_given_back():
-    def mapped():
-        with open("/proc/self/maps") as file:
-            return sum("memfd:ebb_data" in line for line in file)
-
     class Large(data.Dataset):
         def __len__(self):
             return 20
@@ -236,16 +233,18 @@ def test_shared_memory_is_given_back():
         def __getitem__(self, index):
             return ebb.full((5000,), float(index))
 
+    before = mappings("memfd:ebb_data")
     loader = data.DataLoader(Large(), 1, num_workers=1)
     kept = list(loader)
-    assert mapped() == 20
+    mine = mappings("memfd:ebb_data") - before
+    assert len(mine) == 20
     row = kept[7][0]
     del kept
     gc.collect()
-    assert mapped() == 1 and row.sum().item() == 35000.0
+    assert len(mine & mappings("memfd:ebb_data")) == 1 and row.sum().item() == 35000.0
     del row
     gc.collect()
-    assert mapped() == 0
+    assert not mine & mappings("memfd:ebb_data")
     assert [name for name in os.listdir("/dev/shm") if "ebb" in name] == []
 
 

@@ -5,13 +5,12 @@ packing and unpacking, a checkpointed function, a callback at the end. Each call
 error must arrive as it is, the gradients must be whole or absent, and the next step must be right.
 """
 
-import gc
-
 import pytest
 
 import ebb
 from ebb.autograd import graph
 from ebb.utils.checkpoint import checkpoint
+from tests.python.held import live_without_garbage
 
 
 class PlannedError(Exception):
@@ -162,15 +161,11 @@ def test_a_failed_call_out_leaves_leaves_without_a_gradient_without_one(kind):
 def test_failed_steps_leave_no_memory_behind():
     kinds = reference()[1]
 
-    def live():
-        gc.collect()
-        return ebb.memory_stats()["live"]
-
     run_step(CallOuts(0))
-    start = live()
+    start = live_without_garbage()
     for place in range(len(kinds)):
         run_step(CallOuts(place))
-    assert live() == start
+    assert live_without_garbage() == start
 
 
 def test_a_failed_allocation_anywhere_in_a_step_leaves_whole_gradients_and_no_memory():

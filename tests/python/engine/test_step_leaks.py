@@ -16,6 +16,7 @@ from ebb import nn
 from ebb.autograd import Function, detect_anomaly, grad, graph
 from ebb.utils.checkpoint import checkpoint
 from tests.fuzz import seeds
+from tests.python.held import live, live_without_garbage
 
 SIZE = 40  # a leaf of so many rows and columns: 6400 bytes
 
@@ -180,12 +181,11 @@ def left_after(step, steps=4):
     """Bytes that a step leaves on average; a few are made once per process."""
     for _ in range(2):
         step()
-    gc.collect()
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     for _ in range(steps):
         step()
     gc.collect()
-    return (ebb.memory_stats()["live"] - before) / steps
+    return (live() - before) / steps
 
 
 def closes_a_cycle(way, hook, run):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.held import live, live_without_garbage
 
 
 @pytest.fixture
@@ -47,9 +48,9 @@ def test_mapped_tensors_have_the_values_of_the_file(path):
 
 def test_mapping_takes_no_memory_and_ends_with_the_last_tensor(path):
     ebb.save({"a": ebb.ones(1000, 1000), "b": ebb.ones(10)}, path)
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     loaded = ebb.load(path, mmap=True)
-    assert ebb.memory_stats()["live"] - before < 10_000
+    assert live() - before < 10_000
     assert maps_of(path) == 1
     row = loaded["a"][3]
     del loaded

@@ -8,6 +8,7 @@ import pytest
 import ebb
 from codegen.formulas import plan_node
 from codegen.generate import load_all
+from tests.python.held import live
 from tests.python.ops.op_rows import Array, call, load_rows, make_arguments
 
 OPS = {op.full_name: op for family in load_all() for op in family.ops}
@@ -38,10 +39,6 @@ def cases():
         for count in range(1, len(names) + 1):
             for wanted in itertools.combinations(names, count):
                 yield row, wanted
-
-
-def live():
-    return ebb.memory_stats()["live"]
 
 
 def frees(holder, name):

@@ -15,6 +15,7 @@ from ebb.utils.checkpoint import (
     set_checkpoint_early_stop,
 )
 from tests.python.fresh import printed
+from tests.python.held import live, live_without_garbage
 from tests.python.leaves import leaf
 from tests.python.threads import on_threads
 
@@ -177,9 +178,9 @@ def test_the_input_of_an_inner_checkpoint_is_not_kept_by_the_outer_one():
             t = checkpoint(lambda u: u.sin().exp().sin(), t)
         return t
 
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     y = checkpoint(outer, x)
-    assert ebb.memory_stats()["live"] - before < 3 * 40_000
+    assert live() - before < 3 * 40_000
     y.sum().backward()
     z = ebb.ones(10_000, requires_grad=True)
     w = z
@@ -349,11 +350,10 @@ def test_values_live_no_longer_than_the_run():
     y = checkpoint(lambda t: (t.sin().exp() * w).sum(), x)
     y.backward(inputs=[w], retain_graph=True)  # needs one of three saved values
     w.grad = None
-    gc.collect()
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     y.backward(inputs=[w], retain_graph=True)
     w.grad = None
-    assert ebb.memory_stats()["live"] <= before
+    assert live() <= before
 
 
 def test_peak_memory_falls_on_a_deep_chain():
@@ -362,9 +362,8 @@ def test_peak_memory_falls_on_a_deep_chain():
     def peak(checkpointed):
         x = ebb.ones(size // 4, requires_grad=True)
         steps = [lambda t: t.sin()] * layers
-        gc.collect()
+        before = live_without_garbage()
         ebb.reset_peak_memory()
-        before = ebb.memory_stats()["live"]
         if checkpointed:
             y = checkpoint_sequential(steps, 8, x)
         else:
@@ -497,12 +496,11 @@ def test_ten_thousand_checkpoints_leak_nothing():
         ebb.autograd.grad(y, x)
 
     once()
-    gc.collect()
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     for _ in range(10_000):
         once()
     gc.collect()
-    assert ebb.memory_stats()["live"] == before
+    assert live() == before
 
 
 def test_a_checkpoint_with_create_graph_leaks_nothing():
@@ -514,12 +512,11 @@ def test_a_checkpoint_with_create_graph_leaks_nothing():
         x.grad = None
 
     once()
-    gc.collect()
-    before = ebb.memory_stats()["live"]
+    before = live_without_garbage()
     for _ in range(100):
         once()
     gc.collect()
-    assert ebb.memory_stats()["live"] == before
+    assert live() == before
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])

@@ -1,6 +1,5 @@
 # tests/python/saved/test_selective_checkpoint.py -- checkpoints that keep the results of chosen
 # ops.
-import gc
 from collections import Counter
 from functools import partial
 
@@ -14,6 +13,7 @@ from ebb.utils.checkpoint import (
     create_selective_checkpoint_contexts,
     set_checkpoint_debug_enabled,
 )
+from tests.python.held import live_without_garbage
 
 
 def contexts(policy, **options):
@@ -220,17 +220,13 @@ def test_a_retained_graph_runs_again():
 def test_nothing_is_kept_after_backward():
     x = ebb.ones(1000, requires_grad=True)
 
-    def live():
-        gc.collect()
-        return ebb.memory_stats()["live"]
-
-    before = live()
+    before = live_without_garbage()
     y = checkpoint(lambda t: t.sin().exp().sin(), x, context_fn=contexts([ebb.exp]))
-    assert live() - before >= 8000  # the output, and what is kept
+    assert live_without_garbage() - before >= 8000  # the output, and what is kept
     y.sum().backward()
     del y
     x.grad = None
-    assert live() - before < 1000
+    assert live_without_garbage() - before < 1000
 
 
 def test_without_a_graph_nothing_is_asked_or_kept():

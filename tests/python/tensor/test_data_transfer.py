@@ -7,18 +7,14 @@ import pytest
 
 import ebb
 from ebb.data.transfer import Receiver, Sender
-
-
-def blocks_mapped() -> int:
-    """How many blocks are mapped here; both ends of a channel count."""
-    with open("/proc/self/maps") as file:
-        return sum("memfd:ebb_data" in line for line in file)
+from tests.python.held import mappings
 
 
 class Channel:
     """A sender and a receiver in one process."""
 
     def __init__(self, kept):
+        self.before = mappings("memfd:ebb_data")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sockets = ours, theirs
         self.sender, self.receiver = Sender(ours, kept), Receiver(theirs)
@@ -27,6 +23,10 @@ class Channel:
         self.sender.release(self.receiver.released())
         self.sender.send(obj)
         return self.receiver.receive()
+
+    def blocks_mapped(self) -> int:
+        """How many of its blocks are mapped here; both ends count."""
+        return len(mappings("memfd:ebb_data") - self.before)
 
     def close(self):
         for one in self.sockets:
@@ -72,14 +72,13 @@ def test_subclasses_and_attributes_are_kept(channel):
 
 
 def test_memory_is_used_again_when_its_tensors_are_gone(channel):
-    before = blocks_mapped()
     addresses = set()
     for number in range(20):
         got = channel.pass_on(large(number))
         assert got[17].item() == number
         addresses.add(got.data_ptr())
         del got
-    assert len(addresses) == 1 and blocks_mapped() == before + 2  # here and there
+    assert len(addresses) == 1 and channel.blocks_mapped() == 2  # here and there
 
 
 @pytest.mark.parametrize(
@@ -106,31 +105,28 @@ def test_memory_that_anything_uses_is_not_filled_again(channel, part):
 
 
 def test_only_a_few_blocks_are_kept(channel):
-    before = blocks_mapped()
     kept = [channel.pass_on(large(number)) for number in range(12)]
-    assert blocks_mapped() == before + 12 + 3  # three of them at the sender too
+    assert channel.blocks_mapped() == 12 + 3  # three of them at the sender too
     assert [tensor[0].item() for tensor in kept] == list(range(12))
     del kept
     for number in range(5):
         assert channel.pass_on(large(number))[0].item() == number
-    assert blocks_mapped() == before + 3 + 3
+    assert channel.blocks_mapped() == 3 + 3
 
 
 def test_blocks_of_another_size_give_way(channel):
-    before = blocks_mapped()
     for size in (1000, 10_000, 100_000, 1_000_000, 2000, 20_000):
         assert channel.pass_on(ebb.ones(size)).sum().item() == size
-    assert blocks_mapped() == before + 3 + 3
+    assert channel.blocks_mapped() == 3 + 3
 
 
 def test_without_kept_blocks_nothing_is_left():
     channel = Channel(0)
-    before = blocks_mapped()
     got = [channel.pass_on(large(number)) for number in range(5)]
-    assert blocks_mapped() == before + 5
+    assert channel.blocks_mapped() == 5
     assert channel.receiver.released() == []
     del got
-    assert blocks_mapped() == before
+    assert channel.blocks_mapped() == 0
     channel.close()
 
 

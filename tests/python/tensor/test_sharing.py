@@ -1,12 +1,11 @@
 # tests/python/tensor/test_sharing.py -- memory that several processes share.
-import gc
 import multiprocessing
-import os
 
 import pytest
 
 import ebb
 from ebb import nn
+from tests.python.held import mappings, open_files
 
 METHODS = ["fork", "spawn"]
 
@@ -67,17 +66,16 @@ def test_a_queue_sends_the_memory_and_not_the_values(method, dtype):
 
 
 def test_memory_and_descriptor_go_with_the_last_tensor():
-    def count():
-        gc.collect()
-        return len(os.listdir("/proc/self/fd"))
-
-    before = count()
+    before = open_files("memfd:ebb_shared"), mappings("memfd:ebb_shared")
     tensor = ebb.ones(1000).share_memory_()
+    mine = open_files("memfd:ebb_shared") - before[0], mappings("memfd:ebb_shared") - before[1]
+    assert mine[0] and len(mine[1]) == 1
     part = tensor[3:]
     del tensor
-    assert part.is_shared() and part.sum().item() == 997 and count() > before
+    assert part.is_shared() and part.sum().item() == 997
+    assert mine[0] <= open_files() and mine[1] <= mappings("memfd")
     del part
-    assert count() == before
+    assert not mine[0] & open_files() and not mine[1] & mappings("memfd")
 
 
 def test_sharing_twice_changes_nothing():
