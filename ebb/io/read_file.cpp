@@ -54,31 +54,32 @@ void ReadFile::fail() const {
       str(op_, ": needs a readable file, got ", in_quotes(path_), ": ", std::strerror(errno)));
 }
 
-MappedFile::MappedFile(const char* op, const std::string& path, int descriptor, uint64_t bytes,
+MappedFile::MappedFile(const char* op, const std::string& name, int descriptor, uint64_t bytes,
                        int flags)
     : bytes_(bytes) {
   if (bytes == 0) return;  // the system maps no empty files
   void* const start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, descriptor, 0);
   if (start == MAP_FAILED) {
-    throw IoError(str(op, ": needs a file that can be mapped, got ", in_quotes(path), ": ",
-                      std::strerror(errno)));
+    throw IoError(
+        str(op, ": needs a file that can be mapped, got ", name, ": ", std::strerror(errno)));
   }
   data_ = static_cast<char*>(start);
 }
 
 std::shared_ptr<MappedFile> MappedFile::make(const ReadFile& file) {
   // NORESERVE: mapping a file larger than memory is fine as long as it is only read.
-  return std::shared_ptr<MappedFile>(new MappedFile(file.op(), file.path(), file.descriptor(),
-                                                    file.bytes(), MAP_PRIVATE | MAP_NORESERVE));
+  return std::shared_ptr<MappedFile>(new MappedFile(file.op(), in_quotes(file.path()),
+                                                    file.descriptor(), file.bytes(),
+                                                    MAP_PRIVATE | MAP_NORESERVE));
 }
 
-std::shared_ptr<MappedFile> MappedFile::make(int descriptor, uint64_t bytes) {
+std::shared_ptr<MappedFile> MappedFile::make(const char* op, int descriptor, uint64_t bytes) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || static_cast<uint64_t>(status.st_size) < bytes) {
-    throw IoError(str("map: needs a descriptor of a file of ", bytes, " bytes, got another"));
+    throw IoError(str(op, ": needs a descriptor of a file of ", bytes, " bytes, got another"));
   }
   return std::shared_ptr<MappedFile>(
-      new MappedFile("map", "descriptor", descriptor, bytes, MAP_SHARED | MAP_POPULATE));
+      new MappedFile(op, "a descriptor", descriptor, bytes, MAP_SHARED | MAP_POPULATE));
 }
 
 MappedFile::~MappedFile() {

@@ -46,8 +46,8 @@ class EBB_API MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
   static std::shared_ptr<MappedFile> make(const ReadFile& file);
   /// The first `bytes` of an open descriptor, which may be closed afterwards; all pages are there
-  /// at once. Throws IoError.
-  static std::shared_ptr<MappedFile> make(int descriptor, uint64_t bytes);
+  /// at once. Throws IoError, naming `op`.
+  static std::shared_ptr<MappedFile> make(const char* op, int descriptor, uint64_t bytes);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -57,7 +57,7 @@ class EBB_API MappedFile : public std::enable_shared_from_this<MappedFile> {
   Tensor view(uint64_t offset, IntSpan sizes, DType dtype);
 
  private:
-  MappedFile(const char* op, const std::string& path, int descriptor, uint64_t bytes, int flags);
+  MappedFile(const char* op, const std::string& name, int descriptor, uint64_t bytes, int flags);
 
   char* data_ = nullptr;
   uint64_t bytes_;

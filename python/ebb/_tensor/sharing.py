@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import importlib
-import mmap
 import os
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
@@ -18,23 +17,47 @@ import numpy as np
 from ebb import _C
 
 
-class _Block(mmap.mmap):
-    """A mapping, and the descriptor that makes more of them."""
+class _Block(np.ndarray[Any, np.dtype[np.uint8]]):
+    """Mapped bytes, and the descriptor that makes more mappings of them."""
 
-    descriptor: int
+    descriptor = -1  # also of arrays derived from this one, which own none
 
     def __del__(self) -> None:
-        os.close(self.descriptor)
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
 
 
 _blocks: WeakValueDictionary[int, _Block] = WeakValueDictionary()  # by their address
 
 
 def _mapped(descriptor: int, size: int) -> _Block:
-    block = _Block(descriptor, size)
-    block.descriptor = descriptor
-    _blocks[np.frombuffer(block, np.uint8).ctypes.data] = block
+    """Map a file, whose descriptor the mapping closes when it goes; so does a failure."""
+    try:
+        block = _C._map_descriptor("share_memory_", descriptor, size).numpy().view(_Block)
+        block.descriptor = descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+    _blocks[block.ctypes.data] = block
     return block
+
+
+def _new_block(size: int) -> _Block:
+    try:
+        descriptor = os.memfd_create("ebb_shared")
+    except OSError as error:
+        raise _C.IoError(
+            f"share_memory_: needs a free file descriptor, got none: {error.strerror}\n"
+            "hint: ulimit -n; each shared tensor takes one"
+        ) from None
+    try:
+        os.ftruncate(descriptor, size)
+    except OSError as error:
+        os.close(descriptor)
+        raise _C.IoError(
+            f"share_memory_: needs a file of {size} bytes, got none: {error.strerror}"
+        ) from None
+    return _mapped(descriptor, size)
 
 
 def _block_of(tensor: _C.Tensor) -> _Block | None:
@@ -52,22 +75,19 @@ def share(tensor: _C.Tensor) -> None:
     """Move a tensor's values into memory that processes can share."""
     if is_shared(tensor):
         return
-    if not (tensor.is_dense and tensor.is_cpu) or tensor.dtype is _C.bfloat16:
+    if not (tensor.is_dense and tensor.is_cpu):
         raise _C.NotImplementedError(
-            "share_memory_: needs a dense tensor on the CPU of a dtype of NumPy, "
-            f"got {tensor.dtype} on {tensor.device}"
+            "share_memory_: needs a dense tensor on the CPU, "
+            f"got {tensor.layout} on {tensor.device}"
         )
     if not _C._owns_storage_alone(tensor):
         raise _C.ValueError(
             "share_memory_: needs memory that nothing else uses, got a tensor with views or arrays "
             "over it\nhint: share a clone, or call it before they are made"
         )
-    size = max(tensor.nbytes, 1)
-    descriptor = os.memfd_create("ebb_shared")
-    os.ftruncate(descriptor, size)
-    array = np.ndarray(tuple(tensor.shape), tensor.dtype.name, _mapped(descriptor, size))
+    block = _new_block(max(tensor.nbytes, tensor.itemsize))
     with _C.no_grad():
-        shared = _C.from_numpy(array)
+        shared = _C.from_numpy(block).view(tensor.dtype)[: tensor.numel()].view(tensor.shape)
         shared.copy_(tensor.detach())
         tensor.data = shared
 
@@ -86,8 +106,8 @@ def _again(
     stride: tuple[int, ...], offset: int, requires_grad: bool, attributes: dict[Any, Any],
 ) -> _C.Tensor:  # fmt: skip
     """Make a tensor over the memory that another process sent."""
-    whole = np.frombuffer(_mapped(sent.detach(), size), dtype.name, size // dtype.itemsize)
-    data = _C.from_numpy(whole).as_strided(shape, stride, offset).detach()
+    whole = _C.from_numpy(_mapped(sent.detach(), size)).view(dtype)
+    data = whole.as_strided(shape, stride, offset).detach()
     made = _C.Tensor._make_subclass(kind, data, requires_grad)
     vars(made).update(attributes)
     return made

@@ -198,7 +198,7 @@ class Receiver:
         if not descriptors:  # the system drops what finds no place in the table of open files
             raise _C.IoError("DataLoader: needs a free file descriptor, got none\nhint: ulimit -n")
         try:
-            return _C._map_descriptor(descriptors[0], size)
+            return _C._map_descriptor("DataLoader", descriptors[0], size)
         finally:
             os.close(descriptors[0])
 

@@ -142,17 +142,19 @@ PyObject* atomic_commit(PyObject*, PyObject* capsule) {
   return Py_NewRef(Py_None);
 }
 
-// (descriptor, bytes) -> uint8 tensor over the memory, which the descriptor no longer matters to
+// (name of the caller, descriptor, bytes) -> uint8 tensor over the memory, which the descriptor no
+// longer matters to
 PyObject* map_descriptor(PyObject*, Args args, Py_ssize_t count) {
-  if (count != 2) throw DTypeError("map: needs a descriptor and a number of bytes");
-  const int64_t descriptor = to_int64(args[0]);
-  const int64_t bytes = to_int64(args[1]);
+  if (count != 3) throw DTypeError("map: needs a name, a descriptor and a number of bytes");
+  const std::string op = text_of("map", "the name of an op", args[0]);
+  const int64_t descriptor = to_int64(args[1]);
+  const int64_t bytes = to_int64(args[2]);
   if (descriptor < 0 || descriptor > std::numeric_limits<int>::max() || bytes < 0) {
     throw ValueError(
-        str("map: needs a descriptor and a number of bytes, got ", descriptor, " and ", bytes));
+        str(op, ": needs a descriptor and a number of bytes, got ", descriptor, " and ", bytes));
   }
   const auto file =
-      io::MappedFile::make(static_cast<int>(descriptor), static_cast<uint64_t>(bytes));
+      io::MappedFile::make(op.c_str(), static_cast<int>(descriptor), static_cast<uint64_t>(bytes));
   return wrap(file->view(0, Shape{bytes}, DType::uint8));
 }
 

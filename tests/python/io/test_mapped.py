@@ -140,18 +140,18 @@ def test_descriptors_are_mapped_only_as_far_as_they_reach():
     descriptor = os.memfd_create("x")
     try:
         os.ftruncate(descriptor, 10)
-        assert ebb._C._map_descriptor(descriptor, 10).tolist() == [0] * 10
-        assert ebb._C._map_descriptor(descriptor, 0).tolist() == []
+        assert ebb._C._map_descriptor("map", descriptor, 10).tolist() == [0] * 10
+        assert ebb._C._map_descriptor("map", descriptor, 0).tolist() == []
         with pytest.raises(OSError, match="map: needs a descriptor of a file of 11 bytes"):
-            ebb._C._map_descriptor(descriptor, 11)
+            ebb._C._map_descriptor("map", descriptor, 11)
     finally:
         os.close(descriptor)
     for arguments in ((descriptor, 1), (2**31 - 1, 1)):
         with pytest.raises(OSError, match="map: needs a descriptor"):
-            ebb._C._map_descriptor(*arguments)
+            ebb._C._map_descriptor("map", *arguments)
     for arguments in ((-1, 1), (2**40, 1), (0, -1)):
         with pytest.raises(ValueError, match="map: needs a descriptor and"):
-            ebb._C._map_descriptor(*arguments)
+            ebb._C._map_descriptor("map", *arguments)
     for arguments in ((), ("a", 1), (1.5, 1)):
         with pytest.raises(TypeError):
-            ebb._C._map_descriptor(*arguments)
+            ebb._C._map_descriptor("map", *arguments)

@@ -5,6 +5,7 @@ import pytest
 
 import ebb
 from ebb import nn
+from tests.python.fresh import finished
 from tests.python.held import mappings, open_files
 
 METHODS = ["fork", "spawn"]
@@ -55,7 +56,7 @@ def echo_child(queue):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex64", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex64", "float16", "bfloat16"])
 def test_a_queue_sends_the_memory_and_not_the_values(method, dtype):
     tensor = ebb.ones(2, 3, dtype=getattr(ebb, dtype)).share_memory_()
     process, queue = run(method, echo_child)
@@ -69,7 +70,7 @@ def test_memory_and_descriptor_go_with_the_last_tensor():
     before = open_files("memfd:ebb_shared"), mappings("memfd:ebb_shared")
     tensor = ebb.ones(1000).share_memory_()
     mine = open_files("memfd:ebb_shared") - before[0], mappings("memfd:ebb_shared") - before[1]
-    assert mine[0] and len(mine[1]) == 1
+    assert [len(one) for one in mine] == [1, 1]
     part = tensor[3:]
     del tensor
     assert part.is_shared() and part.sum().item() == 997
@@ -90,5 +91,51 @@ def test_what_cannot_be_shared_is_refused():
     whole = ebb.ones(4)
     with pytest.raises(ebb.errors.ValueError, match="needs memory that nothing else uses"):
         whole[1:].share_memory_()
-    with pytest.raises(NotImplementedError, match=r"share_memory_: .* got ebb.bfloat16 on cpu"):
-        ebb.ones(2, dtype=ebb.bfloat16).share_memory_()
+    with pytest.raises(NotImplementedError, match=r"share_memory_: .* got strided on meta"):
+        ebb.ones(2, device="meta").share_memory_()
+    with pytest.raises(NotImplementedError, match=r"share_memory_: .* got sparse_coo on cpu"):
+        ebb.ones(2).to_sparse().share_memory_()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "bool", "complex128"])
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (1,), (2, 3)])
+def test_every_shape_and_dtype_keeps_its_values(dtype, shape):
+    tensor = ebb.randn(shape).to(getattr(ebb, dtype))
+    before = tensor.tolist()
+    tensor.share_memory_()
+    assert tensor.is_shared() and tensor.shape == shape and tensor.dtype.name == dtype
+    assert tensor.tolist() == before
+
+
+LIMITED = """
+    import resource, sys, ebb
+    from tests.python.held import open_files
+    tensor = ebb.ones(1000)
+    ebb.ones(1).share_memory_()  # what is imported once is open now
+    before = open_files()
+    limit, most = getattr(resource, sys.argv[1]), int(sys.argv[2])
+    whole = resource.getrlimit(limit)
+    resource.setrlimit(limit, (most, whole[1]))
+    try:
+        tensor.share_memory_()
+    except OSError as error:
+        print(error)
+    resource.setrlimit(limit, whole)
+    assert open_files() <= before and not tensor.is_shared() and tensor.sum().item() == 1000
+    assert tensor.share_memory_().is_shared()
+"""
+
+
+@pytest.mark.nosan  # the sanitizers' own memory is beyond any limit
+@pytest.mark.parametrize(
+    ("limit", "most", "text"),
+    [
+        ("RLIMIT_NOFILE", 0, "share_memory_: needs a free file descriptor, got none: Too many"),
+        ("RLIMIT_FSIZE", 100, "share_memory_: needs a file of 4000 bytes, got none: File too"),
+        ("RLIMIT_AS", 0, "share_memory_: needs a file that can be mapped, got a desc"),
+    ],
+)
+def test_what_the_system_refuses_is_an_error_and_changes_nothing(limit, most, text):
+    done = finished(LIMITED, limit, most)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith(text)
