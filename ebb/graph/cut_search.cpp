@@ -19,6 +19,9 @@ using autograd::NoteId;
 using autograd::NoteKind;
 using autograd::NoteSource;
 
+namespace {
+
+/// "blocks.3.attn", or the class of the outermost module.
 std::string module_text(OpContext context) {
   std::string path, type;
   for (ScopeId scope = scope_of(context); scope != 0;) {
@@ -29,6 +32,8 @@ std::string module_text(OpContext context) {
   }
   return path.empty() ? type : path;
 }
+
+}  // namespace
 
 void add_once(std::vector<Step>& steps, Step step) {
   const auto known = std::find_if(steps.begin(), steps.end(), [&](const Step& one) {

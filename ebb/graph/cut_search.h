@@ -16,9 +16,6 @@
 
 namespace ebb::graph {
 
-/// "blocks.3.attn", or the class of the outermost module.
-std::string module_text(OpContext context);
-
 /// The same op at the same place once, with how often.
 void add_once(std::vector<Step>& steps, Step step);
 

@@ -13,6 +13,24 @@
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops {
+namespace {
+
+/// Whether the memory of both meets, other than as the very same elements in the same order.
+bool overlaps_partly(const Tensor& lhs, const Tensor& rhs) {
+  const bool same_elements = lhs.data_ptr() == rhs.data_ptr() && lhs.dtype() == rhs.dtype() &&
+                             equal(lhs.sizes(), rhs.sizes()) && equal(lhs.strides(), rhs.strides());
+  if (same_elements) return false;
+  const ByteRange left = byte_range(lhs);
+  const ByteRange right = byte_range(rhs);
+  if (left.empty || right.empty) return false;
+  // Absolute addresses: two storages may stand for one piece of foreign memory.
+  const auto left_base = reinterpret_cast<uintptr_t>(lhs.impl()->storage->data());
+  const auto right_base = reinterpret_cast<uintptr_t>(rhs.impl()->storage->data());
+  return left_base + left.first <= right_base + right.last &&
+         right_base + right.first <= left_base + left.last;
+}
+
+}  // namespace
 
 void Promotion::join(DType& rank, DType dtype) {
   rank = rank == kNone ? dtype : promote(rank, dtype);
@@ -199,20 +217,6 @@ void check_writable(const char* op, const Tensor& tensor) {
                          describe_shape(tensor), " with strides ", PrintShape{tensor.strides()},
                          "\nhint: clone() it first"));
   }
-}
-
-bool overlaps_partly(const Tensor& lhs, const Tensor& rhs) {
-  const bool same_elements = lhs.data_ptr() == rhs.data_ptr() && lhs.dtype() == rhs.dtype() &&
-                             equal(lhs.sizes(), rhs.sizes()) && equal(lhs.strides(), rhs.strides());
-  if (same_elements) return false;
-  const ByteRange left = byte_range(lhs);
-  const ByteRange right = byte_range(rhs);
-  if (left.empty || right.empty) return false;
-  // Absolute addresses: two storages may stand for one piece of foreign memory.
-  const auto left_base = reinterpret_cast<uintptr_t>(lhs.impl()->storage->data());
-  const auto right_base = reinterpret_cast<uintptr_t>(rhs.impl()->storage->data());
-  return left_base + left.first <= right_base + right.last &&
-         right_base + right.first <= left_base + left.last;
 }
 
 void note_write(const char* op, const Tensor& self) {

@@ -138,9 +138,6 @@ EBB_API Tensor copy_as(const char* op, const Tensor& tensor, DType dtype);
 /// elements share memory.
 EBB_API void check_writable(const char* op, const Tensor& tensor);
 
-/// Whether the memory of both meets, other than as the very same elements in the same order.
-EBB_API bool overlaps_partly(const Tensor& lhs, const Tensor& rhs);
-
 /// Logs a write of all of `self` by `op`, at the location set by the recording layer.
 EBB_API void note_write(const char* op, const Tensor& self);
 

@@ -42,8 +42,7 @@ Tensor named_twin(const Tensor& tensor) {
   return twin;
 }
 
-}  // namespace
-
+/// `value` with the history that `edge` leads to, and its tangents; itself if there is none.
 Tensor attached_to(const Tensor& value, const Edge& edge) {
   if (edge.node == nullptr) return value;
   Tensor alias = detached(value);
@@ -56,6 +55,8 @@ Tensor attached_to(const Tensor& value, const Edge& edge) {
   if ((value.impl()->flags & gate::kTangent) != 0) copy_tangents(value, alias);
   return alias;
 }
+
+}  // namespace
 
 Tensor original_of(const Tensor& value, const Edge& edge) {
   Tensor leaf = leaf_of(edge, *value.impl());

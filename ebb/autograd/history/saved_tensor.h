@@ -155,9 +155,8 @@ class EBB_API SavedShape {
   int64_t* block_ = nullptr;  // the number of sizes, then the sizes
 };
 
-/// `value` with the history that `edge` leads to, and its tangents; itself if there is none.
-Tensor attached_to(const Tensor& value, const Edge& edge);
-/// The same, but a leaf itself where `edge` leads to one that shows what `value` does.
+/// `value` with the history that `edge` leads to, and its tangents: itself if there is none, and a
+/// leaf itself where `edge` leads to one that shows what `value` does.
 Tensor original_of(const Tensor& value, const Edge& edge);
 /// Throws AutogradError: the node's saved tensors were freed by an earlier run.
 [[noreturn]] EBB_API void throw_released(const Node& node);

@@ -56,6 +56,9 @@ const Api& api() {
   return *found;
 }
 
+namespace {
+
+/// "CUDA_ERROR_OUT_OF_MEMORY: out of memory", or the number.
 std::string text_of_status(CUresult status) {
   const char* name = nullptr;
   const char* text = nullptr;
@@ -65,6 +68,8 @@ std::string text_of_status(CUresult status) {
   if (api().cuGetErrorString(status, &text) != CUDA_SUCCESS || text == nullptr) return name;
   return str(name, ": ", text);
 }
+
+}  // namespace
 
 void check(CUresult status, const char* call) {
   if (status != CUDA_SUCCESS) throw Failure(str(call, ": ", text_of_status(status)));

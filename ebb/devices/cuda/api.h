@@ -65,8 +65,6 @@ const Api* find_api();
 /// Throws Failure instead.
 const Api& api();
 
-/// "CUDA_ERROR_OUT_OF_MEMORY: out of memory", or the number.
-std::string text_of_status(CUresult status);
 /// Throws Failure, naming the call, unless the status is that of success.
 void check(CUresult status, const char* call);
 

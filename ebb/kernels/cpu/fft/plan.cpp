@@ -18,6 +18,29 @@ void append(CountedVector<T>& numbers, Complex number) {
   numbers.push_back(static_cast<T>(number.imag()));
 }
 
+/// Element k of the roots of unity of order n: exp(-2 pi i k / n), for k below n.
+Complex root_of_unity(int64_t k, int64_t n) {
+  // The angle is 2 pi k / n. Sine and cosine are taken of an eighth of a turn at most.
+  const int64_t eighths = 8 * k;
+  const auto angle = [n](int64_t part) {
+    return 2 * std::numbers::pi * static_cast<double>(part) / static_cast<double>(n);
+  };
+  const int64_t octant = eighths / n;
+  const auto turned = [&](int64_t quarters) {  // the angle less a number of quarters of a turn
+    return angle(4 * k - quarters * n) / 4;
+  };
+  switch (octant) {
+    case 0: return {std::cos(angle(k)), -std::sin(angle(k))};
+    case 1:
+    case 2: return {-std::sin(turned(1)), -std::cos(turned(1))};
+    case 3:
+    case 4: return {-std::cos(turned(2)), std::sin(turned(2))};
+    case 5:
+    case 6: return {std::sin(turned(3)), std::cos(turned(3))};
+    default: return {std::cos(turned(4)), -std::sin(turned(4))};
+  }
+}
+
 /// Many roots of one order: each is the product of two, of which few are computed.
 class Roots {
  public:
@@ -31,10 +54,7 @@ class Roots {
   }
 
  private:
-  Complex at(int64_t k) const {
-    const Root root = root_of_unity(k, order_);
-    return {root.re, root.im};
-  }
+  Complex at(int64_t k) const { return root_of_unity(k, order_); }
   int64_t order_, step_ = 1;
   CountedVector<Complex> fine_, coarse_;
 };
@@ -109,28 +129,6 @@ PlanCache<T>& plan_cache() {
 
 }  // namespace
 
-Root root_of_unity(int64_t k, int64_t n) {
-  // The angle is 2 pi k / n. Sine and cosine are taken of an eighth of a turn at most.
-  const int64_t eighths = 8 * k;
-  const auto angle = [n](int64_t part) {
-    return 2 * std::numbers::pi * static_cast<double>(part) / static_cast<double>(n);
-  };
-  const int64_t octant = eighths / n;
-  const auto turned = [&](int64_t quarters) {  // the angle less a number of quarters of a turn
-    return angle(4 * k - quarters * n) / 4;
-  };
-  switch (octant) {
-    case 0: return {std::cos(angle(k)), -std::sin(angle(k))};
-    case 1:
-    case 2: return {-std::sin(turned(1)), -std::cos(turned(1))};
-    case 3:
-    case 4: return {-std::cos(turned(2)), std::sin(turned(2))};
-    case 5:
-    case 6: return {std::sin(turned(3)), std::cos(turned(3))};
-    default: return {std::cos(turned(4)), -std::sin(turned(4))};
-  }
-}
-
 template <typename T>
 FftPlan<T>::FftPlan(int64_t size) : length(size) {
   add_passes();
@@ -150,14 +148,12 @@ void FftPlan<T>::add_passes() {
     const int64_t span = radix * pass.after;
     for (int64_t place = 0; place < pass.after; ++place) {
       for (int64_t j = 1; j < radix; ++j) {
-        const Root root = root_of_unity(j * place, span);
-        append(twiddles, {root.re, root.im});
+        append(twiddles, root_of_unity(j * place, span));
       }
     }
     pass.roots = twiddles.size();
     for (int64_t k = 0; k < radix && radix > 5 && radix != 8; ++k) {
-      const Root root = root_of_unity(k, radix);
-      append(twiddles, {root.re, root.im});
+      append(twiddles, root_of_unity(k, radix));
     }
     passes.push_back(pass);
     before *= radix;
@@ -201,9 +197,8 @@ void FftPlan<T>::add_chirp() {
   CountedVector<Complex> wave;
   for (int64_t k = 0; k < length; ++k) {
     const auto square = static_cast<unsigned __int128>(k) * static_cast<unsigned __int128>(k);
-    const Root root = root_of_unity(
-        static_cast<int64_t>(square % static_cast<unsigned __int128>(2 * length)), 2 * length);
-    wave.emplace_back(root.re, root.im);
+    wave.push_back(root_of_unity(
+        static_cast<int64_t>(square % static_cast<unsigned __int128>(2 * length)), 2 * length));
     append(chirp, wave.back());
   }
   CountedVector<Complex> line(static_cast<size_t>(size));

@@ -63,10 +63,4 @@ template <typename T>
 std::shared_ptr<const FftPlan<T>> fft_plan(int64_t length);
 constexpr size_t kPlanBytes = size_t{64} << 20;
 
-/// Element k of the roots of unity of order n: exp(-2 pi i k / n), for k below n.
-struct Root {
-  double re, im;
-};
-Root root_of_unity(int64_t k, int64_t n);
-
 }  // namespace ebb::kernels::cpu

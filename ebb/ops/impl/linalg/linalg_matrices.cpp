@@ -27,6 +27,14 @@ Shape place_of(int64_t flat, IntSpan sizes) {
   return place;
 }
 
+/// The sizes of a batch, then two more.
+Shape matrix_shape(IntSpan batch, int64_t rows, int64_t columns) {
+  Shape shape(batch);
+  shape.push_back(rows);
+  shape.push_back(columns);
+  return shape;
+}
+
 /// A view of the matrices, repeated to fill `batch`.
 Tensor in_batch(const Tensor& matrices, IntSpan batch) {
   const Shape shape = matrix_shape(batch, matrices.size(-2), matrices.size(-1));
@@ -37,13 +45,6 @@ Tensor in_batch(const Tensor& matrices, IntSpan batch) {
 
 Shape leading_sizes(const Tensor& tensor, int count) {
   return Shape(tensor.sizes().first(static_cast<size_t>(tensor.ndim() - count)));
-}
-
-Shape matrix_shape(IntSpan batch, int64_t rows, int64_t columns) {
-  Shape shape(batch);
-  shape.push_back(rows);
-  shape.push_back(columns);
-  return shape;
 }
 
 Shape vector_shape(IntSpan batch, int64_t size) {

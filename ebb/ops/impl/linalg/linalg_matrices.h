@@ -17,8 +17,7 @@ namespace ebb::ops::impl {
 
 /// All sizes but the last `count`.
 Shape leading_sizes(const Tensor& tensor, int count);
-/// Those of a batch, then two more.
-Shape matrix_shape(IntSpan batch, int64_t rows, int64_t columns);
+/// Those of a batch, then one more.
 Shape vector_shape(IntSpan batch, int64_t size);
 /// Room for a vector of each matrix of a batch, on the device of `like`.
 Tensor empty_vectors(IntSpan batch, int64_t size, DType dtype, const Tensor& like);

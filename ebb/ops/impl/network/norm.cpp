@@ -18,15 +18,16 @@
 
 namespace ebb::ops::impl {
 
-DType accumulator_of(DType dtype) {
-  return item_size(dtype) < item_size(DType::float32) ? DType::float32 : dtype;
-}
-
 namespace {
 
 using kernels::ChannelNorm;
 using kernels::RowNorm;
 using kernels::TensorView;
+
+/// What an input of `dtype` is computed in: float32 for half types.
+DType accumulator_of(DType dtype) {
+  return item_size(dtype) < item_size(DType::float32) ? DType::float32 : dtype;
+}
 
 void check_eps(const char* op, double eps) {
   if (!(eps >= 0)) throw ValueError(str(op, ": eps must not be negative, got ", eps));

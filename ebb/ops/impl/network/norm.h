@@ -12,9 +12,6 @@
 
 namespace ebb::ops::impl {
 
-/// What an input of `dtype` is computed in: float32 for half types.
-EBB_API DType accumulator_of(DType dtype);
-
 using NormGrads = std::tuple<Tensor, Tensor, Tensor>;  // of input, weight and bias
 
 EBB_API Tensor layer_norm(const Tensor& input, IntSpan normalized_shape, const Tensor& weight,
