@@ -366,7 +366,7 @@ def agree(ours: list, theirs: list) -> bool:
 
 
 def is_named_difference(ours: list, theirs: list, case: Case) -> bool:
-    """Whether docs/semantics.md tells that the two may differ so."""
+    """Whether docs/functions.md tells that the two may differ so."""
     key = case["key"]
     if ["ellipsis"] in key and any(_is_wide_mask(item) for item in key):
         return ours[0] != "refused" or ours[1] == "index"

@@ -60,7 +60,7 @@ def compare(name: str, ours: Any, theirs: Any, count: int, seed: int, shown: int
         if differences <= shown:
             print(f"case {number}: {case}\n  ebb     {got}\n  PyTorch {wanted}")
     print(f"{name}: {count} cases of seed {seed}, {refused} refused by PyTorch, "
-          f"{differences} differences, {named} named in docs/semantics.md")  # fmt: skip
+          f"{differences} differences, {named} named in docs/functions.md")  # fmt: skip
     return differences
 
 

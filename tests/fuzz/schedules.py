@@ -265,7 +265,7 @@ def _is_close(ours: list[str], theirs: list[str]) -> bool:
 
 
 def is_named_difference(ours: list, theirs: list, case: Case) -> bool:
-    """Whether docs/semantics.md tells that the two may differ so."""
+    """Whether docs/functions.md tells that the two may differ so."""
     trees = list(_subtrees(case["tree"]))
     ends = [tree[1]["total_steps"] for tree in trees if tree[0] == "OneCycleLR"]
     if ends:  # the step behind the last one

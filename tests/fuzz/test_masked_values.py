@@ -2,9 +2,9 @@
 #
 # Each differentiable row runs with every tensor full of one hostile value, and with a mixture of
 # them, and gets gradients of 0: what where() sends to the branch not taken. Rows that give NaN then
-# say why in their `special` key (ops/README.md), and docs/semantics.md names them: both lists are
-# exact. What is made of other ops follows from those; test_special_values.py has second derivatives
-# of pointwise rows.
+# say why in their `special` key (ops/README.md), and docs/forward_mode.md names them: both lists
+# are exact. What is made of other ops follows from those; test_special_values.py has second
+# derivatives of pointwise rows.
 import re
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tests.python.ops.op_rows import COMPLEX, FLOATING, call, load_rows, make_ar
 from tests.python.ops.test_gradients import flatten, leaves, outputs_of
 
 VALUES = (np.inf, -np.inf, np.nan, 0.0, 1.0, -1.0, 0.5, 88.0, 1e4, -1e4, 1e30)
-PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
+PAGE = Path(__file__).parents[2] / "docs" / "forward_mode.md"
 # The derivative of a derivative has the gradient itself as an operand, which may be NaN here.
 ROWS = [
     row

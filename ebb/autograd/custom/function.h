@@ -21,7 +21,7 @@
 //
 //     static std::vector<Tensor> jvp(FunctionContext& ctx, std::vector<Tensor> tangents);
 //
-// The rules are those of Python's ebb.autograd.Function (docs/semantics.md).
+// The rules are those of Python's ebb.autograd.Function (docs/custom_functions.md).
 #pragma once
 
 #include <any>

@@ -202,7 +202,7 @@ def _part(take, doc):
 def _ebb_function(cls, func, types, args=(), kwargs=None):
     """Make the call, as if no class took part, and give the tensors among its results this class.
 
-    For ``super().__ebb_function__(...)``; see docs/semantics.md.
+    For ``super().__ebb_function__(...)``; see docs/custom_functions.md.
     """
     from ebb import overrides
 

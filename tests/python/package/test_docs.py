@@ -20,8 +20,16 @@ import ebb
 from tests.python.devices import sim_device
 
 ROOT = Path(__file__).resolve().parents[3]
-NAMES = (
+REFERENCE = (
     "semantics.md",
+    "custom_functions.md",
+    "finding_faults.md",
+    "forward_mode.md",
+    "functions.md",
+    "threads.md",
+)
+NAMES = (
+    *REFERENCE,
     "errors.md",
     "explain.md",
     "amp.md",
@@ -102,9 +110,11 @@ def test_the_examples_of_a_page_do_what_it_shows(page):
     assert shown and all(expected == text for expected, text in shown), shown
 
 
-def test_every_section_of_the_reference_has_examples():
-    titles = re.findall(r"^## (.*)$", PAGES[0].read_text(), re.M)
-    assert titles == [title for title, _ in sections(PAGES[0])]
+@pytest.mark.parametrize("name", REFERENCE)
+def test_every_section_of_the_reference_has_examples(name):
+    page = ROOT / "docs" / name
+    titles = re.findall(r"^## (.*)$", page.read_text(), re.M)
+    assert titles and titles == [title for title, _ in sections(page)]
 
 
 def run_blocks(blocks):
