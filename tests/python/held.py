@@ -1,4 +1,5 @@
-# tests/python/held.py -- what this process holds: bytes of tensors, open files, mapped memory.
+# tests/python/held.py -- what this process holds: bytes of tensors, helping threads, open files,
+# mapped memory.
 """A test tells what it took itself from what others of the process do meanwhile.
 
 What earlier tests left as garbage goes whenever the collector runs, and their threads close files
@@ -22,6 +23,16 @@ def live_without_garbage() -> int:
     """Return the same once the collector has run: what later numbers are compared with."""
     gc.collect()
     return live()
+
+
+def backward_threads() -> dict:
+    """Return what threads other than the callers' have done for backward runs so far.
+
+    A run has one thread while values packed by hooks are alive, as some are in what a test that
+    caught an exception leaves to the collector.
+    """
+    gc.collect()
+    return ebb._C._backward_threads()
 
 
 def open_files(name="") -> set:

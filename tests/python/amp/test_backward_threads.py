@@ -4,8 +4,8 @@
 import pytest
 
 import ebb
-from ebb import _C
 from ebb.nn import functional
+from tests.python.held import backward_threads
 
 SIDE = 96
 
@@ -39,10 +39,10 @@ def gradients(threads, forward, around):
 @pytest.mark.parametrize("forward", [False, True], ids=["float32", "autocast"])
 def test_every_thread_of_a_run_computes_as_forward_did(forward, around, eager_teams):
     expected = gradients(1, forward, False)
-    before = _C._backward_threads()["teams"]
+    before = backward_threads()["teams"]
     for threads in (2, 4):
         assert gradients(threads, forward, around) == expected
-    assert _C._backward_threads()["teams"] > before
+    assert backward_threads()["teams"] > before
 
 
 def test_the_two_kinds_of_runs_differ(eager_teams):

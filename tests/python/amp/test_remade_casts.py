@@ -3,9 +3,8 @@
 import pytest
 
 import ebb
-from ebb import _C
 from ebb.nn import functional
-from tests.python.held import live_without_garbage
+from tests.python.held import backward_threads, live_without_garbage
 
 SIDE = 256
 NARROW = SIDE * SIDE * 2  # bytes of a weight in bfloat16
@@ -87,7 +86,7 @@ def branch(seed, x, weight):
 def test_remade_casts_leave_backward_its_threads(eager_teams):
     x = ebb.rand(60, SIDE).requires_grad_()
     out, _ = run(lambda: sum(branch(i, x, square(i)) for i in range(6)))
-    before = _C._backward_threads()["teams"]
+    before = backward_threads()["teams"]
     ebb.set_num_threads(4)
     out.backward()
-    assert _C._backward_threads()["teams"] > before
+    assert backward_threads()["teams"] > before

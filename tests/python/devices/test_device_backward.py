@@ -13,6 +13,7 @@ import pytest
 import ebb
 from tests.python.devices import sim_device
 from tests.python.fresh import finished
+from tests.python.held import backward_threads
 from tests.python.threads import on_threads
 
 SIM = "sim:0"
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def device_nodes():
-    return ebb._C._backward_threads()["device_nodes"]
+    return backward_threads()["device_nodes"]
 
 
 def test_nodes_of_a_device_run_on_its_worker_unless_threads_are_off():

@@ -13,6 +13,7 @@ import pytest
 
 import ebb
 from tests.python.fresh import finished, printed
+from tests.python.held import backward_threads
 from tests.python.threads import on_threads
 
 
@@ -50,10 +51,10 @@ def gradients(seed, threads, parallel):
 @pytest.mark.parametrize("seed", range(6))
 def test_gradients_are_the_same_bits_for_any_number_of_threads(seed, eager_teams):
     expected = gradients(seed, 1, False)
-    before = ebb._C._backward_threads()["teams"]
+    before = backward_threads()["teams"]
     for threads in (1, 2, 3, 4, 8):
         assert gradients(seed, threads, True) == expected
-    assert ebb._C._backward_threads()["teams"] > before
+    assert backward_threads()["teams"] > before
 
 
 def test_the_switch_acts_at_once_and_as_a_context_manager():
