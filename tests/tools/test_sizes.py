@@ -39,5 +39,6 @@ def test_a_python_docstring_does_not_count():
 
 
 def test_check_reads_the_repository(make_repo):
-    repo = make_repo({"a.cpp": "\n" * 601, "b.txt": "\n" * 601})
-    assert [problem.path for problem in sizes.check(repo)] == ["a.cpp"]
+    names = ("a.cpp", "b.txt", "docs/c.md", "CHANGELOG.md")
+    repo = make_repo(dict.fromkeys(names, "\n" * 601))
+    assert [problem.path for problem in sizes.check(repo)] == ["a.cpp", "docs/c.md"]
