@@ -11,6 +11,7 @@
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/native_dropout.h"
 #include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb {
@@ -41,7 +42,11 @@ Tensor dropout(const Tensor& input, double p, bool training) {
   check_probability("dropout", p);
   if (!training || p == 0) return input;
   if (is_complex(input.dtype())) return dropout_of_parts(input, input.ndim(), p);
-  return std::get<0>(native_dropout(input, p));
+  if (!is_floating(input.dtype()) && p < 1) {
+    throw DTypeError(str("dropout: input needs a floating or complex dtype in training, got ",
+                         ops::infer::describe(input), "\nhint: cast it, or eval() the module"));
+  }
+  return is_floating(input.dtype()) ? std::get<0>(native_dropout(input, p)) : zeros_like(input);
 }
 
 Tensor dropout1d(const Tensor& input, double p, bool training) {

@@ -8,13 +8,17 @@
 #include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/ops/add.h"
 #include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/difference_loss_backward.h"
 #include "ebb/autograd/ops/div.h"
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/less.h"
 #include "ebb/autograd/ops/log.h"
 #include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/mul0.h"
+#include "ebb/autograd/ops/real.h"
 #include "ebb/autograd/ops/rsub.h"
+#include "ebb/autograd/ops/sgn.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
@@ -33,6 +37,14 @@ Tensor is_below(const Tensor& input, const Tensor& target, double beta) {
   return cast(less(mul(difference, difference), beta * beta), difference.dtype());
 }
 
+/// What moves each difference, as it moves the loss of all.
+Tensor in_loss(const Tensor& values, Reduction reduction) {
+  if (reduction == Reduction::none) return values;
+  const Tensor total = sum(values);
+  // The loss of nothing is NaN, but no element of it has a share in that.
+  return reduction == Reduction::sum ? total : div(total, std::max<int64_t>(1, values.numel()));
+}
+
 }  // namespace
 
 Tensor difference_loss_jvp(const Tensor& tangent, const Tensor& input, const Tensor& target,
@@ -40,10 +52,25 @@ Tensor difference_loss_jvp(const Tensor& tangent, const Tensor& input, const Ten
   const Shape shape = broadcast_shapes("difference_loss", input.sizes(), target.sizes());
   const Tensor values =
       difference_loss_backward(expand(tangent, shape), input, target, kind, beta, Reduction::none);
-  if (reduction == Reduction::none) return values;
-  const Tensor total = sum(values);
-  // The loss of nothing is NaN, but no element of it has a share in that.
-  return reduction == Reduction::sum ? total : div(total, std::max<int64_t>(1, values.numel()));
+  return in_loss(values, reduction);
+}
+
+Tensor l1_loss_grad(const Tensor& grad, const Tensor& input, const Tensor& target,
+                    Reduction reduction) {
+  if (!is_complex(promote(input.dtype(), target.dtype()))) {
+    return difference_loss_backward(grad, input, target, "absolute", 0.0, reduction);
+  }
+  const Tensor direction = sgn(sub(input, target));
+  const int64_t count = reduction == Reduction::mean ? direction.numel() : 1;
+  return mul0(div(grad, count), direction);
+}
+
+Tensor l1_loss_jvp(const Tensor& tangent, const Tensor& input, const Tensor& target,
+                   Reduction reduction) {
+  if (!is_complex(promote(input.dtype(), target.dtype()))) {
+    return difference_loss_jvp(tangent, input, target, "absolute", 0.0, reduction);
+  }
+  return in_loss(real(mul(tangent, conj(sgn(sub(input, target))))), reduction);
 }
 
 Tensor difference_loss_bend(const Tensor& tangent, const Tensor& grad, const Tensor& input,

@@ -13,6 +13,12 @@ namespace ebb::autograd::rules {
 /// backward op for the gradient that arrived there.
 Tensor difference_loss_jvp(const Tensor& tangent, const Tensor& input, const Tensor& target,
                            std::string_view kind, double beta, kernels::Reduction reduction);
+/// The gradient of l1_loss for its input: for complex numbers made of their difference, recorded.
+Tensor l1_loss_grad(const Tensor& grad, const Tensor& input, const Tensor& target,
+                    kernels::Reduction reduction);
+/// The tangent of l1_loss if input moves along `tangent`.
+Tensor l1_loss_jvp(const Tensor& tangent, const Tensor& input, const Tensor& target,
+                   kernels::Reduction reduction);
 /// tangent * grad * f''(input - target): how the backward op changes with input.
 Tensor difference_loss_bend(const Tensor& tangent, const Tensor& grad, const Tensor& input,
                             const Tensor& target, std::string_view kind, double beta,

@@ -9,7 +9,10 @@
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/new_tensors.h"
+#include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/infer.h"
+#include "ebb/ops/math.h"
+#include "ebb/ops/pointwise.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
@@ -69,6 +72,17 @@ Tensor difference_loss(const char* op, const Tensor& input, const Tensor& target
   return out;
 }
 
+/// The lengths of differences of complex numbers, for which no kernel runs through both at once.
+Tensor complex_distance(const char* op, const Tensor& input, const Tensor& target,
+                        Reduction reduction) {
+  const Pair pair(op, input, target);
+  warn_of_stretching(op, input, target);
+  const Tensor lengths = ops::abs(ops::sub(pair.input, pair.target));
+  if (reduction == Reduction::none) return lengths;
+  return reduction == Reduction::sum ? sum(lengths, std::nullopt, false, std::nullopt)
+                                     : mean(lengths, std::nullopt, false, std::nullopt);
+}
+
 DifferenceLoss kind_of(const char* op, std::string_view kind) {
   if (kind == "square") return DifferenceLoss::square;
   if (kind == "absolute") return DifferenceLoss::absolute;
@@ -84,6 +98,9 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  if (is_complex(promote(input.dtype(), target.dtype()))) {
+    return complex_distance("l1_loss", input, target, reduction);
+  }
   return difference_loss("l1_loss", input, target, DifferenceLoss::absolute, 0, reduction);
 }
 
