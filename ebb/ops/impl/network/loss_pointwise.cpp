@@ -9,7 +9,6 @@
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/new_tensors.h"
-#include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/math.h"
 #include "ebb/ops/pointwise.h"
@@ -79,8 +78,8 @@ Tensor complex_distance(const char* op, const Tensor& input, const Tensor& targe
   warn_of_stretching(op, input, target);
   const Tensor lengths = ops::abs(ops::sub(pair.input, pair.target));
   if (reduction == Reduction::none) return lengths;
-  return reduction == Reduction::sum ? sum(lengths, std::nullopt, false, std::nullopt)
-                                     : mean(lengths, std::nullopt, false, std::nullopt);
+  const Tensor nothing = zeros(lengths.sizes(), lengths.dtype(), lengths.device());
+  return difference_loss(op, lengths, nothing, DifferenceLoss::absolute, 0, reduction);
 }
 
 DifferenceLoss kind_of(const char* op, std::string_view kind) {
