@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ebb
-from tests.python.held import live, live_without_garbage
+from tests.python.held import live_without_garbage
 from tests.python.lines import line
 from tests.python.threads import on_threads
 
@@ -351,8 +351,7 @@ def test_notes_keep_no_tensor_alive():
     notes = ebb._C._cut_notes()[0]
     assert notes > 0
     del w, v, h, loss
-    gc.collect()
-    assert live() <= before
+    assert live_without_garbage() <= before
 
 
 def test_a_leaf_that_took_the_place_of_a_dead_one_is_not_taken_for_it():

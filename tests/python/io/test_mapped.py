@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 
 import ebb
-from tests.python.held import live, live_without_garbage
+from tests.python.held import live, live_without_garbage, mappings
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "x.safetensors"
-
-
-def maps_of(path) -> int:
-    """How many mappings of this file the process has."""
-    with open("/proc/self/maps") as file:
-        return sum(str(path) in line for line in file)
 
 
 def write_plain(path, dtype, data, shape, pad=0):
@@ -51,12 +45,12 @@ def test_mapping_takes_no_memory_and_ends_with_the_last_tensor(path):
     before = live_without_garbage()
     loaded = ebb.load(path, mmap=True)
     assert live() - before < 10_000
-    assert maps_of(path) == 1
+    assert len(mappings(str(path))) == 1
     row = loaded["a"][3]
     del loaded
-    assert maps_of(path) == 1 and row.sum().item() == 1000.0
+    assert len(mappings(str(path))) == 1 and row.sum().item() == 1000.0
     del row
-    assert maps_of(path) == 0
+    assert len(mappings(str(path))) == 0
 
 
 def test_writing_changes_the_tensor_but_not_the_file(path):
@@ -106,7 +100,7 @@ def test_a_mapped_file_that_is_corrupt_is_refused(path):
     path.write_bytes(b"")
     with pytest.raises(ValueError, match="it has 0 bytes"):
         ebb.load(path, mmap=True)
-    assert maps_of(path) == 0
+    assert len(mappings(str(path))) == 0
 
 
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
@@ -133,7 +127,7 @@ def test_safe_open_gives_single_tensors_and_slices(path):
     with pytest.raises(ValueError, match="safe_open: needs an open file"):
         file.get_tensor("a")
     del b, part
-    assert maps_of(path) == 0
+    assert len(mappings(str(path))) == 0
 
 
 def test_descriptors_are_mapped_only_as_far_as_they_reach():
