@@ -116,7 +116,8 @@ class Optimizer:
         """What Python's constructor passes on to its base: options one by one to another row's."""
         own = "**options_of(locals())" if self.fixed else "options_of(locals())"
         fixed = [f"{name}={value}" for name, value in self.fixed.items()]
-        recorded = ["differentiable=differentiable"] if self.refuses_recording else []
+        refuses = self.refuses_recording and not self.fixed  # else among the options
+        recorded = ["differentiable=differentiable"] if refuses else []
         return ["params", own, *fixed, *recorded]
 
     @property

@@ -135,7 +135,9 @@ def _excluded(layers: Any) -> tuple[tuple[type, ...], list[Module]]:
 
 
 def _give_masters(optimizer: FusedOptimizer, whole: dict[_C.Tensor, _C.Tensor]) -> None:
-    states = {tensor: dict(kept) for tensor, kept in optimizer.state.items()}
+    states = {
+        key: dict(kept) if isinstance(kept, dict) else kept for key, kept in optimizer.state.items()
+    }
     for group in (optimizer.defaults, *optimizer.param_groups):
         group["master_weights"] = True
         for tensor in group.get("params", ()):

@@ -29,8 +29,8 @@ _KNOWN_OPTIONS = {
 }
 
 
-# Arguments that no option of a group follows from.
-_NO_OPTIONS = ("self", "params", "foreach", "fused", "capturable", "differentiable", "__class__")
+# Arguments that are no options of a group.
+_NO_OPTIONS = ("self", "params", "__class__")
 
 
 def options_of(arguments: dict[str, Any]) -> Group:
@@ -110,7 +110,7 @@ class Optimizer(OptimizerHooks):
                 f"got {type(param_group).__name__}"
             )
         params = param_group["params"]
-        params = (params,) if isinstance(params, _C.Tensor) else tuple(params)
+        params = [params] if isinstance(params, _C.Tensor) else list(params)
         names, params = self._without_names(params)
         for number, tensor in enumerate(params):
             if not isinstance(tensor, _C.Tensor):
@@ -130,7 +130,7 @@ class Optimizer(OptimizerHooks):
             )
         return {**self.defaults, **param_group, "params": params, **names}
 
-    def _without_names(self, params: tuple[Any, ...]) -> tuple[Group, tuple[Any, ...]]:
+    def _without_names(self, params: list[Any]) -> tuple[Group, list[Any]]:
         """Return the names that parameters came with, if any, as an entry of a group."""
         named = [isinstance(one, tuple) and len(one) == 2 for one in params]
         before = ["param_names" in group for group in self.param_groups]
@@ -140,7 +140,7 @@ class Optimizer(OptimizerHooks):
             raise _C.ValueError(
                 f"{self._name}: needs a name for every parameter or for none, got both"
             )
-        return {"param_names": [name for name, _ in params]}, tuple(one for _, one in params)
+        return {"param_names": [name for name, _ in params]}, [one for _, one in params]
 
     def _check_keys(self, op: str, group: Group) -> None:
         if not type(self).__module__.startswith("ebb.optim."):
@@ -181,18 +181,25 @@ class Optimizer(OptimizerHooks):
     # State.
 
     def state_dict(self) -> dict[str, Any]:
-        """Return state and options, parameters as numbers in order of the groups."""
+        """Return state and options, parameters as numbers in order of the groups.
+
+        State under keys that are no parameters is passed on as it is.
+        """
         self._call_state_hooks("before_saving")
         numbers: dict[int, int] = {}
         groups, before = [], 0
         for group in self.param_groups:
-            # One that is there several times has its last number.
-            numbers |= {id(one): before + place for place, one in enumerate(group["params"])}
+            # One that is there several times has its last number in its first group.
+            places = {id(one): before + place for place, one in enumerate(group["params"])}
+            numbers = places | numbers
             before += len(group["params"])
             groups.append({**group, "params": [numbers[id(one)] for one in group["params"]]})
         numbered = {
-            numbers[id(key)] if isinstance(key, _C.Tensor) else key: kept
+            numbers[id(key)] if isinstance(key, _C.Tensor) else key: (
+                dict(kept) if isinstance(kept, dict) else kept
+            )
             for key, kept in self.state.items()
+            if not isinstance(key, _C.Tensor) or id(key) in numbers  # not of one taken out
         }
         return self._passed_on("after_saving", {"state": numbered, "param_groups": groups})
 
@@ -201,15 +208,19 @@ class Optimizer(OptimizerHooks):
 
         If something does not fit, nothing is changed. Whether there are master weights stays as
         it is: without them they are left out, and where none are given they begin as the weights.
+        Tensors come to the device of their parameter, in the dtype that they have.
         """
         if isinstance(state_dict, Mapping) and self._state_hooks["before_loading"]:
             state_dict = self._passed_on("before_loading", dict(state_dict))
         groups, states = self._checked_parts(state_dict)
-        own_groups, own_states = [], {}
+        own_groups, own_states = [], dict(states)
         for own, given in zip(self.param_groups, groups, strict=True):
             own_keys = ("params", "master_weights")
             options = {key: value for key, value in given.items() if key not in own_keys}
             own_groups.append({**own, **options})
+            for number in given["params"]:
+                own_states.pop(number, None)
+        for own, given in zip(self.param_groups, groups, strict=True):
             for number, tensor in zip(given["params"], own["params"], strict=True):
                 if number in states:
                     own_states[tensor] = states[number]
@@ -218,13 +229,10 @@ class Optimizer(OptimizerHooks):
             own.update(changed)
         self._call_state_hooks("after_loading")
 
-    def _take_over(self, groups: list[Group], states: Mapping[_C.Tensor, Any]) -> None:
+    def _take_over(self, groups: list[Group], states: Mapping[Any, Any]) -> None:
         self.state = defaultdict(dict)
-        for tensor, kept in states.items():
-            self.state[tensor] = {
-                name: value.detach().clone() if isinstance(value, _C.Tensor) else value
-                for name, value in kept.items()
-            }
+        for key, kept in states.items():
+            self.state[key] = moved(kept, key) if isinstance(key, _C.Tensor) else kept
 
     def _checked_parts(
         self, state_dict: Mapping[str, Any]
@@ -242,8 +250,9 @@ class Optimizer(OptimizerHooks):
             )
         for group in groups:
             self._check_keys(f"load_state_dict of {self._name}", group)
+        numbers = {number for group in groups for number in group["params"]}
         if not isinstance(states, Mapping) or not all(
-            isinstance(kept, Mapping) for kept in states.values()
+            isinstance(kept, Mapping) for number, kept in states.items() if number in numbers
         ):
             raise _C.DTypeError("load_state_dict: needs a dict of state per parameter, "
                                 "got something else")  # fmt: skip
@@ -282,6 +291,21 @@ class Optimizer(OptimizerHooks):
             lines += [f"    {key}: {value}" for key, value in sorted(group.items())
                       if key not in ("params", "param_names")]  # fmt: skip
         return "\n".join([*lines, ")"])
+
+
+def moved(value: Any, parameter: _C.Tensor, name: Any = None) -> Any:
+    """Return state with copies of its tensors, on the device of a parameter, in their dtypes.
+
+    Counts of steps stay where they are, as in PyTorch: they are read each time.
+    """
+    if isinstance(value, _C.Tensor):
+        device = value.device if name == "step" else parameter.device
+        return value.detach().to(device, copy=True)
+    if isinstance(value, Mapping):
+        return {key: moved(one, parameter, key) for key, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(moved(one, parameter) for one in value)
+    return value
 
 
 def distinct(params: Iterable[_C.Tensor]) -> tuple[_C.Tensor, ...]:

@@ -5,6 +5,7 @@
 // that the C++ optimizer lists. Start reading at take_options().
 #include "python/src/parts/optimizers.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,9 +34,11 @@ struct OptionKey {
   int position = -1;
 };
 
-/// What the capsule holds: the optimizer, and its options' names in the order it lists them.
+/// What the capsule holds: the optimizer, the parameters that its group had, and its options' names
+/// in the order it lists them.
 struct Handle {
   std::unique_ptr<optim::Optimizer> optimizer;
+  std::vector<Tensor> given;  // with those that are given several times
   std::vector<OptionKey> keys;
   std::vector<Ref> state_names;
 };
@@ -98,6 +101,20 @@ void take_options(const Handle& handle, PyObject* group) {
   });
 }
 
+/// The parameters of a group, a list that the program may have changed.
+Ref parameters_of(const char* op, PyObject* group) {
+  if (!PyDict_Check(group)) {
+    throw DTypeError(str(op, ": needs groups as dicts, got ", type_name(group)));
+  }
+  const Ref key = interned("params");
+  PyObject* const found = PyDict_GetItemWithError(group, key.get());
+  if (found == nullptr) {
+    if (PyErr_Occurred() != nullptr) throw ErrorSet();
+    throw ValueError(str(op, ": needs 'params' in its group, got nothing"));
+  }
+  return Ref::share(found);
+}
+
 void destroy(PyObject* capsule) {
   delete static_cast<Handle*>(PyCapsule_GetPointer(capsule, kCapsule));
 }
@@ -111,6 +128,7 @@ PyObject* make(PyObject*, Args args, Py_ssize_t count) {
   if (handle->optimizer == nullptr) {
     throw ValueError(str("optimizer: needs the name of one that is fused, got ", in_quotes(kind)));
   }
+  handle->given = to_tensors(kind.c_str(), parameters_of(kind.c_str(), args[2]).get());
   handle->optimizer->assign_options([&](const optim::OptionField& option) {
     handle->keys.push_back(key_of(option.name, option.name));
   });
@@ -121,6 +139,20 @@ PyObject* make(PyObject*, Args args, Py_ssize_t count) {
   PyObject* const capsule = checked(PyCapsule_New(handle.get(), kCapsule, destroy));
   handle.release();
   return capsule;
+}
+
+// (optimizer, group): whether the group has the parameters that the optimizer was made for
+PyObject* fits(PyObject*, Args args, Py_ssize_t count) {
+  check_count("step", count, 2);
+  const Handle& handle = handle_of(args[0]);
+  const Ref params = parameters_of(handle.optimizer->name(), args[1]);
+  if (PyList_Check(params.get()) == 0) return Py_NewRef(Py_False);
+  PyObject** const items = PySequence_Fast_ITEMS(params.get());
+  const auto is_same = [](PyObject* item, const Tensor& given) {
+    return is_tensor(item) && tensor_of(item).is_same(given);
+  };
+  return PyBool_FromLong(std::equal(items, items + PyList_GET_SIZE(params.get()),
+                                    handle.given.begin(), handle.given.end(), is_same));
 }
 
 // (optimizer, group)
@@ -159,6 +191,22 @@ void set_item(const Ref& dict, PyObject* key, const Ref& value) {
 Tensor count_tensor(int64_t count) {
   const bool is_exact = count <= int64_t{1} << 24;
   return ebb::full(Shape{}, Scalar(count), is_exact ? DType::float32 : DType::float64);
+}
+
+// (class name): what the optimizer keeps per parameter
+PyObject* state_names(PyObject*, Args args, Py_ssize_t count) {
+  check_count("state", count, 1);
+  const std::string kind(utf8_of(args[0]));
+  const std::unique_ptr<optim::Optimizer> made = optim::make_optimizer(kind, {});
+  if (made == nullptr) {
+    throw ValueError(str("optimizer: needs the name of one that is fused, got ", in_quotes(kind)));
+  }
+  Ref names(PyList_New(0));
+  if (made->counts_steps()) check_status(PyList_Append(names.get(), interned("step").get()));
+  for (const char* name : made->state_names()) {
+    check_status(PyList_Append(names.get(), interned(name).get()));
+  }
+  return names.release();
 }
 
 // (optimizer, index): a dict, empty if nothing is kept yet
@@ -218,9 +266,11 @@ PyObject* set_state(PyObject*, Args args, Py_ssize_t count) {
 
 PyMethodDef kFunctions[] = {
     {"_optimizer", guarded_method<make>(), METH_FASTCALL, nullptr},
+    {"_optimizer_fits", guarded_method<fits>(), METH_FASTCALL, nullptr},
     {"_optimizer_step", guarded_method<step>(), METH_FASTCALL, nullptr},
     {"_optimizer_zero_grad", guarded_method<zero_grad>(), METH_FASTCALL, nullptr},
     {"_optimizer_state", guarded_method<state>(), METH_FASTCALL, nullptr},
+    {"_optimizer_state_names", guarded_method<state_names>(), METH_FASTCALL, nullptr},
     {"_set_optimizer_state", guarded_method<set_state>(), METH_FASTCALL, nullptr},
     {},
 };

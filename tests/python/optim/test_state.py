@@ -104,12 +104,11 @@ def test_a_state_that_does_not_fit_changes_nothing():
 @pytest.mark.parametrize(
     "kept, kind, text",
     [
-        ({"speed": ebb.zeros(1)}, ValueError, "needs state among exp_avg, .*, got 'speed'"),
+        ({"sum": ebb.zeros(1)}, ValueError, "needs state among exp_avg, .*, got 'sum'"),
         ({"exp_avg": 3}, TypeError, "needs a Tensor as state 'exp_avg', got int"),
         ({"step": 1.5}, ValueError, "needs a whole number >= 0 for step, got 1.5"),
         ({"step": float("nan")}, ValueError, "needs a whole number >= 0 for step, got nan"),
         ({"step": "x"}, TypeError, "needs a number for step, got str"),
-        ({3: ebb.zeros(1)}, TypeError, "needs state under names, got int"),
         ([], TypeError, "needs a dict of state per parameter"),
     ],
 )
@@ -162,7 +161,7 @@ def test_parameters_may_come_with_names():
     optimizer = optim.Adam(model.named_parameters())
     names = [name for name, _ in model.named_parameters()]
     assert optimizer.param_groups[0]["param_names"] == names
-    assert optimizer.param_groups[0]["params"] == tuple(model.parameters())
+    assert optimizer.param_groups[0]["params"] == list(model.parameters())
     state = optimizer.state_dict()
     assert state["param_groups"][0]["param_names"] == names
     plain = optim.Adam(model.parameters())
