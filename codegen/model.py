@@ -112,6 +112,12 @@ class Op:
         return "".join(word[:1].upper() + word[1:] for word in words) + "Backward"
 
     @property
+    def node_type_name(self) -> str:
+        """What Python calls the type of its node: MulBackward0, of all overloads."""
+        words = self.name.strip("_").split("_")
+        return "".join(word[:1].upper() + word[1:] for word in words) + "Backward0"
+
+    @property
     def params(self) -> tuple[Param, ...]:
         """All parameters in order."""
         return self.signature.params

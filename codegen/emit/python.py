@@ -43,9 +43,13 @@ def emit_common(families: list[Family]) -> dict[str, str]:
     template = environment().get_template("python_tables.cpp.j2")
     stub = environment().get_template("python_stub.pyi.j2")
     functions = [function for family in families for function in python_functions(family)]
+    ops = [op for family in families for op in family.ops]
+    overloads = [op for op in ops if op.overload and op.is_differentiable and not op.composite]
     space_stub = environment().get_template("namespace_stub.pyi.j2")
     return {
-        "python/op_tables.cpp": template.render(families=[family.name for family in families]),
+        "python/op_tables.cpp": template.render(
+            families=[family.name for family in families], overloads=overloads
+        ),
         "python/ebb/_base/makers.py": MAKERS.format(names=makers(families)),
         "python/_C.pyi": stub.render(
             functions=functions, operators=operators_of(families), dtypes=DTYPES

@@ -1,6 +1,7 @@
 # tests/codegen/test_python_text.py -- how parameters of each type are taken out of a Python call.
 from codegen.emit.autograd import emit as emit_autograd
 from codegen.emit.python import emit as emit_python, emit_common
+from tests.codegen.little_table import family_of
 
 TABLE = """\
 - op: >-
@@ -43,3 +44,10 @@ def test_the_stub_names_builtins_where_tensor_has_methods_of_that_name(family):
         "\ndef blur(input: Tensor, mode: str = 'none', width: builtins.float | None = 0.5, "
         "edge: str | None = None, on: builtins.bool | None = None) -> Tensor: ..."
     ) in stub
+
+
+def test_types_of_nodes_are_named_without_their_overload(tmp_path):
+    rows = TABLE + TABLE.replace("blur(Tensor input", "blur.Scalar(Tensor input")
+    text = emit_common([family_of(tmp_path, rows)])["python/op_tables.cpp"]
+    assert text.count("Backward0") == 1
+    assert '{"BlurScalarBackward", "BlurBackward0"},' in text

@@ -1,10 +1,13 @@
 // python/src/autograd/node_object.cpp -- life and death of Node objects.
 #include "python/src/autograd/node_object.h"
 
+#include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "ebb/autograd/history/node_extra.h"
+#include "ebb/core/base/error.h"
+#include "python/src/autograd/node_names.h"
 #include "python/src/base/tensor_object.h"
 
 namespace ebb::python {
@@ -42,6 +45,50 @@ PyObject* take_back(Node* node) {
   return self;
 }
 
+/// "MulBackward0" of MulBackward and MulScalarBackward; a leaf's node and those of a user's
+/// functions are called what they are.
+std::string type_name_of(const Node& node) {
+  const std::string name = node.name();
+  const autograd::NodeKind kind = node.kind();
+  if (kind == autograd::NodeKind::leaf || kind == autograd::NodeKind::custom) return name;
+  static const auto* const overloads = [] {
+    auto* const made = new std::unordered_map<std::string, std::string>();
+    for (const OverloadName& one : overload_names()) made->emplace(one.node, one.type);
+    return made;
+  }();
+  const auto found = overloads->find(name);
+  return found == overloads->end() ? name + "0" : found->second;
+}
+
+/// A subtype of Node by this name. `name` must live as long as the type.
+PyTypeObject* make_type(const char* name) {
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, as_slot(dealloc_node)},
+      {Py_tp_doc, const_cast<char*>("One recorded operation of the backward graph, of one op.")},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {name, sizeof(NodeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  const Ref bases(checked(PyTuple_Pack(1, node_type)));
+  return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases.get())));
+}
+
+using Types = std::unordered_map<std::string, PyTypeObject*>;
+
+/// Types are kept for good: there are as many as ops, and functions that a program names.
+PyTypeObject* type_of(const Node& node) {
+  static auto* const by_type = new Types();
+  static auto* const of_ops = new Types();
+  static auto* const of_functions = new Types();  // one may have an op's name
+  Types& by_node = node.kind() == autograd::NodeKind::custom ? *of_functions : *of_ops;
+  const auto known = by_node.find(node.name());
+  if (known != by_node.end()) return known->second;
+  const auto entry = by_type->emplace(str("ebb.autograd.", type_name_of(node)), nullptr).first;
+  if (entry->second == nullptr) entry->second = make_type(entry->first.c_str());
+  by_node.emplace(node.name(), entry->second);
+  return entry->second;
+}
+
 }  // namespace
 
 PyObject* wrap_node(Node* node) {
@@ -51,7 +98,7 @@ PyObject* wrap_node(Node* node) {
     return Py_NewRef(reinterpret_cast<PyObject*>(found->second));
   }
   if (PyObject* const kept = take_back(node); kept != nullptr) return kept;
-  Ref self(reinterpret_cast<PyObject*>(PyObject_GC_New(NodeObject, node_type)));
+  Ref self(reinterpret_cast<PyObject*>(PyObject_GC_New(NodeObject, type_of(*node))));
   auto* const object = reinterpret_cast<NodeObject*>(self.get());
   node->retain();
   object->node = node;

@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,9 @@ int clear(PyObject* self) {
 PyObject* name(PyObject* self, PyObject*) { return PyUnicode_FromString(node_of(self).name()); }
 
 PyObject* repr(PyObject* self) {
-  return PyUnicode_FromFormat("<%s object at %p>", node_of(self).name(), self);
+  const char* const full = Py_TYPE(self)->tp_name;
+  const char* const dot = std::strrchr(full, '.');
+  return PyUnicode_FromFormat("<%s object at %p>", dot == nullptr ? full : dot + 1, self);
 }
 
 PyObject* next_functions(PyObject* self, void*) {
@@ -234,9 +237,10 @@ void add_node_type(PyObject* module) {
       {Py_tp_members, members()},
       {0, nullptr},
   };
-  node_type = add_type(
-      module, {"ebb.autograd.Node", sizeof(NodeObject), 0,
-               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots});
+  node_type = add_type(module, {"ebb.autograd.Node", sizeof(NodeObject), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
+                                    Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                slots});
   check_status(PyModule_AddFunctions(module, kFunctions));
 }
 

@@ -95,7 +95,7 @@ def test_leaves_and_results():
     x = leaf(1.0)
     y = x * 2
     assert x.is_leaf and x.grad_fn is None and not y.is_leaf and y.requires_grad
-    assert repr(y.grad_fn).startswith("<MulScalarBackward object at 0x")
+    assert repr(y.grad_fn).startswith("<MulBackward0 object at 0x")
     assert y.grad_fn.name() == "MulScalarBackward" and y.output_nr == 0
     (node, index), *rest = y.grad_fn.next_functions
     assert node.name() == "AccumulateGrad" and index == 0 and rest == []
