@@ -93,8 +93,8 @@ def lobpcg(
 ) -> tuple[Tensor, Tensor]:
     """Return the ``k`` largest eigenvalues E of A x = E B x, and their vectors as columns.
 
-    A and B (none: the identity) are Hermitian, B positive definite. Both derivatives are first
-    ones, by a pseudoinverse of the whole matrix.
+    A and B (none: the identity) are Hermitian, B positive definite. Where derivatives are asked
+    for, E and X are out of ``linalg.eigh`` of the whole matrix, which has those of any order.
 
     Args:
         X: Where to begin, [..., n]; random vectors if not given.
@@ -127,12 +127,31 @@ def lobpcg(
         start = X
         if start is None:
             start = ebb.randn(*A.shape[:-1], width, dtype=A.dtype, device=A.device)
-        search = _Search(A.detach(), None if B is None else B.detach(), iK, largest)
-        values, vectors = search.run(start, 1000 if niter is None else niter, tol)
+        values, vectors = _searched(
+            [one if one is None else one.detach() for one in (A, start, B, iK)],
+            lambda A, start, B, iK: _Search(A, B, iK, largest).run(  # noqa: N803
+                start, 1000 if niter is None else niter, tol
+            ),
+        )
         values, vectors = values[..., :wanted], vectors[..., :wanted]
-    if A.requires_grad or (B is not None and B.requires_grad):
-        return _followed(A, B, values, vectors)
+    if _is_followed(A) or _is_followed(B):
+        return _followed(A, B, vectors, largest)
     return values, vectors
+
+
+def _searched(operands, run):
+    """Return what ``run`` finds for each matrix alone, so that none goes on for another's sake."""
+    batch = ebb.broadcast_shapes(*(one.shape[:-2] for one in operands if one is not None))
+    if not batch or batch.numel() == 0:
+        return run(*operands)
+    rows = [
+        [None] * batch.numel()
+        if one is None
+        else one.expand(*batch, *one.shape[-2:]).reshape(-1, *one.shape[-2:])
+        for one in operands
+    ]
+    found = [run(*one) for one in zip(*rows, strict=True)]
+    return tuple(ebb.stack(one).unflatten(0, batch) for one in zip(*found, strict=True))
 
 
 class _Search:
@@ -178,15 +197,26 @@ class _Search:
         return values[..., :width], basis @ vectors[..., :width]
 
 
-def _followed(A, B, values, vectors):  # noqa: N803
-    """Return the same as functions of A and B: corrections of 0 that have the derivatives."""
-    A = (A + A.mH) / 2
-    B = ebb.eye(A.shape[-1], dtype=A.dtype, device=A.device) if B is None else (B + B.mH) / 2
-    columns = vectors.mT[..., None]  # [..., k, m, 1]
-    A, B = A.unsqueeze(-3), B.unsqueeze(-3)
-    each = (columns.mH @ A @ columns) / (columns.mH @ B @ columns)
-    apart = values[..., None, None] * B.detach() - A.detach()
-    moved = columns + linalg.pinv(apart, rtol=1e-6) @ ((A - each * B) @ columns)
-    lengths = (moved.mH @ B @ moved) ** 0.5
-    each = each.real if each.is_complex() else each
-    return each[..., 0, 0], (moved / lengths)[..., 0].mT
+def _is_followed(tensor):
+    """Whether what is made of the tensor now may be differentiated."""
+    if tensor is None:
+        return False
+    return bool(_C._tangent_levels(tensor)) or (tensor.requires_grad and ebb.is_grad_enabled())
+
+
+def _followed(A, B, found, largest):  # noqa: N803
+    """Return the pairs out of all eigenvalues of A: those have derivatives of any order."""
+    A, count = (A + A.mH) / 2, found.shape[-1]
+    raised = None
+    if B is not None:
+        raised = linalg.inv(linalg.cholesky((B + B.mH) / 2))
+        A = raised @ A @ raised.mH
+    values, vectors = linalg.eigh(A)
+    if raised is not None:
+        vectors = raised.mH @ vectors
+    if largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    values, vectors = values[..., :count], vectors[..., :count]
+    with ebb.no_grad():  # signs, or phases, are those of the search
+        turn = (vectors.detach().conj() * found).sum(-2, True).sgn()
+    return values, vectors * turn

@@ -3,7 +3,7 @@
 import pytest
 
 import ebb
-from ebb.autograd import gradcheck
+from ebb.autograd import gradcheck, gradgradcheck
 
 DTYPES = [ebb.float64, ebb.complex128]
 
@@ -53,16 +53,40 @@ def test_lobpcg_takes_a_start_and_a_preconditioner():
     assert ebb.allclose(E, ebb.tensor([1.0, 2.0], dtype=ebb.float64))
 
 
-def test_lobpcg_has_first_derivatives():
-    A = ebb.randn(12, 12, dtype=ebb.float64)
-    A = (A + A.mT).requires_grad_()
-    start = ebb.randn(12, 3, dtype=ebb.float64)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("largest", [True, False])
+def test_lobpcg_has_the_derivatives_of_eigh(dtype, largest):
+    A = ebb.randn(2, 9, 9, dtype=dtype)
+    A = (A + A.mH).requires_grad_()
+    B = ebb.randn(9, 9, dtype=dtype)
+    B = (B @ B.mH + 9 * ebb.eye(9, dtype=dtype)).requires_grad_()
+    start = ebb.randn(9, 3, dtype=dtype)
 
-    def few(matrix):
-        E, X = ebb.lobpcg(matrix, 2, X=start, tol=1e-13, niter=200)
+    def few(A, B=None):  # noqa: N803
+        E, X = ebb.lobpcg(A, 2, B=B, X=start, tol=1e-12, niter=200, largest=largest)
         return E, X.abs()
 
-    assert gradcheck(few, (A,), atol=1e-4)
+    for inputs in ((A,), (A, B)):
+        assert gradcheck(few, inputs, check_forward_ad=True, fast_mode=True)
+        assert gradgradcheck(few, inputs, fast_mode=True)
+
+
+def test_lobpcg_finds_the_same_pairs_whether_or_not_a_derivative_is_asked_for():
+    A = ebb.randn(12, 12, dtype=ebb.float64)
+    A, start = A + A.mT, ebb.randn(12, 3, dtype=ebb.float64)
+    plain = ebb.lobpcg(A, X=start, tol=1e-12)
+    followed = ebb.lobpcg(A.requires_grad_(), X=start, tol=1e-12)
+    assert followed[1].requires_grad and not plain[1].requires_grad
+    assert all(ebb.allclose(one, other) for one, other in zip(plain, followed, strict=True))
+
+
+def test_lobpcg_of_a_batch_is_that_of_each_matrix():
+    A, start = ebb.randn(3, 9, 9), ebb.randn(9, 2)
+    A = (A + A.mT) * ebb.tensor([1.0, 1e6, 1e-3])[:, None, None]
+    values, vectors = ebb.lobpcg(A, X=start)
+    for place, matrix in enumerate(A):
+        alone = ebb.lobpcg(matrix, X=start)
+        assert ebb.equal(values[place], alone[0]) and ebb.equal(vectors[place], alone[1])
 
 
 @pytest.mark.parametrize(
