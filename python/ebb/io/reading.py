@@ -22,6 +22,28 @@ TORCH_STREAM = re.compile(
 TORCH_ARCHIVE = re.compile(rb"PK\x03\x04")
 
 
+# What a packed file may unpack to where nobody has said more: this much, or so many times itself.
+MOST_UNPACKED, MOST_RATIO = 1 << 28, 100
+
+
+def check_unpacked(op: str, path: Any, packed: int, unpacked: int, hint: str = "") -> None:
+    """Refuse to unpack what takes much and far more than the file does, or than there is memory.
+
+    Args:
+        op: What errors call the function.
+        path: The file.
+        packed, unpacked: Its bytes, and what they are claimed to unpack to.
+        hint: What to do if that is meant.
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    most = min(max(MOST_UNPACKED, MOST_RATIO * packed), memory)
+    if unpacked > most:
+        raise _C.ValueError(
+            f"{op}: needs a file of at most {most:,} bytes when unpacked, got "
+            f"{os.fsdecode(path)!r} with {unpacked:,}" + (f"\nhint: {hint}" if hint else "")
+        )
+
+
 def is_of_pytorch(head: bytes) -> bool:
     """Whether a file that begins with ``head``, of 32 bytes, may be one of PyTorch's."""
     return bool(TORCH_ARCHIVE.match(head) or TORCH_STREAM.match(head))

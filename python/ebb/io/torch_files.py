@@ -213,7 +213,8 @@ def _load_stream(file: BinaryIO, place: Callable[..., Any], weights_only: bool) 
     else:
         _EndSeeker(file, note).load()
     keys = read(_nothing_elsewhere)
-    if not isinstance(keys, list) or set(keys) != set(wanted):
+    is_list = isinstance(keys, list) and all(isinstance(one, str) for one in keys)
+    if not is_list or set(keys) != set(wanted):
         raise RefusedError("its storages are others than it names")
     found = {key: _memory_of_stream(file, *wanted[key], place) for key in keys}
     file.seek(start)
@@ -257,17 +258,28 @@ class _Memory:
         self._content = content  # a NumPy array of bytes
         self._location = location
         self._place = place
-        self._made: dict[_C.dtype, _C.Tensor] = {}
+        self._made: dict[tuple[_C.dtype, bool, bool], _C.Tensor] = {}
 
-    def read(self, dtype: _C.dtype) -> _C.Tensor:
-        """Return all of it; the same tensor each time, so that what shared memory does again."""
-        if dtype not in self._made:
-            if self._content.nbytes % dtype.itemsize:
-                raise RefusedError(
-                    f"a storage of {self._content.nbytes} bytes has {dtype} elements"
-                )
-            self._made[dtype] = self._place(_typed(self._content, dtype), self._location)
-        return self._made[dtype]
+    def read(self, dtype: _C.dtype, is_conj: bool = False, is_neg: bool = False) -> _C.Tensor:
+        """Return all of it; the same tensor each time, so that what shared memory does again.
+
+        It is what is stored that is conjugated or negated, not the view of a tensor, whose
+        elements may be any number of times as many.
+        """
+        key = dtype, is_conj, is_neg
+        if key not in self._made:
+            self._made[key] = self._changed(*key) if is_conj or is_neg else self._read(dtype)
+        return self._made[key]
+
+    def _read(self, dtype: _C.dtype) -> _C.Tensor:
+        if self._content.nbytes % dtype.itemsize:
+            raise RefusedError(f"a storage of {self._content.nbytes} bytes has {dtype} elements")
+        return self._place(_typed(self._content, dtype), self._location)
+
+    def _changed(self, dtype: _C.dtype, is_conj: bool, is_neg: bool) -> _C.Tensor:
+        plain = self.read(dtype)
+        found = plain.conj() if is_conj else plain
+        return -found if is_neg else found
 
 
 def _typed(content: Any, dtype: _C.dtype) -> _C.Tensor:

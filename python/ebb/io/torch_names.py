@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ebb import _C
 from ebb._tensor import sparse
-from ebb.io.unpickler import Maker, RefusedError
+from ebb.io.unpickler import Maker, RefusedError, check_hashed, told
 
 STORAGES = {
     "DoubleStorage": _C.float64,
@@ -38,11 +38,12 @@ DTYPES = (*STORAGES.values(), _C.uint16, _C.uint32, _C.uint64)
 class Storage(NamedTuple):
     """The memory of tensors, as a file names it; its values are asked for when one is made."""
 
-    read: Callable[[_C.dtype], _C.Tensor]  # all of it, as a tensor of one dim
+    # All of it, as a tensor of one dim; conjugated, negated.
+    read: Callable[[_C.dtype, bool, bool], _C.Tensor]
     dtype: _C.dtype | None
 
 
-def _nothing(dtype: _C.dtype) -> _C.Tensor:
+def _nothing(dtype: _C.dtype, is_conj: bool, is_neg: bool) -> _C.Tensor:
     raise RefusedError("it makes a tensor of a class of storages")
 
 
@@ -56,7 +57,8 @@ def _tensor(
     wanted = dtype or storage.dtype
     if wanted is None:
         raise RefusedError("it makes a tensor without a dtype")
-    whole = storage.read(wanted)
+    marks = metadata if isinstance(metadata, dict) else {}
+    whole = storage.read(wanted, bool(marks.get("conj")), bool(marks.get("neg")))
     size, stride = _counts(size), _counts(stride)
     (offset,) = _counts((offset,))
     if len(size) != len(stride) or len(size) > 64:
@@ -67,10 +69,6 @@ def _tensor(
     if 0 not in size and last >= whole.numel():
         raise RefusedError(f"a tensor reaches element {last} of {whole.numel()}")
     tensor = whole.as_strided(size, stride, min(offset, whole.numel())).detach()
-    if isinstance(metadata, dict) and metadata.get("conj"):
-        tensor = tensor.conj()
-    if isinstance(metadata, dict) and metadata.get("neg"):
-        tensor = -tensor
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -85,22 +83,30 @@ def _tensor_of_dtype(
 
 def _sparse_tensor(layout: Any, parts: Any) -> _C.Tensor:
     """Make a tensor of the parts of a sparse one."""
-    kind = layout.removeprefix("torch.") if isinstance(layout, str) else layout
+    kind = layout.removeprefix("torch.") if isinstance(layout, str) else None
     count = {"sparse_coo": (2, (3, 4)), "sparse_csr": (3, (4,))}.get(kind)
     if count is None or type(parts) is not tuple or len(parts) not in count[1]:
-        raise RefusedError(f"it makes a tensor of layout {layout!r}"[:80])
+        raise RefusedError(f"it makes a tensor of layout {told(layout)}")
     tensors, size = parts[: count[0]], _counts(parts[count[0]])
     if not all(isinstance(one, _C.Tensor) for one in tensors):
         raise RefusedError("it makes a sparse tensor of what are no tensors")
+    if any(one.numel() * one.element_size() > _stored_bytes(one) for one in tensors):
+        # Coalescing a few bytes that claim to be many would fill the memory.
+        raise RefusedError("it makes a sparse tensor of parts that share elements")
     if kind == "sparse_csr":
         return sparse.sparse_csr_tensor(*tensors, size)
     made = sparse.sparse_coo_tensor(*tensors, size)
     return made.coalesce() if parts[3:] == (True,) else made  # what a file claims is not believed
 
 
+def _stored_bytes(tensor: _C.Tensor) -> int:
+    return max(tensor.untyped_storage().nbytes(), 1 << 16)
+
+
 def _counts(values: Any) -> tuple[int, ...]:
     if not isinstance(values, tuple) or not all(type(one) is int and one >= 0 for one in values):
-        raise RefusedError(f"it makes a tensor of {values!r}"[:80])
+        parts = values if isinstance(values, tuple) else (values,)
+        raise RefusedError(f"it makes a tensor of {', '.join(map(told, parts[:4]))}")
     return tuple(values)
 
 
@@ -149,7 +155,10 @@ def _of(kind: type, *allowed: type) -> Callable[..., Any]:
 
     def make(*args: Any) -> Any:
         if not all(isinstance(one, allowed) for one in args):
-            raise RefusedError(f"it makes a {kind.__name__} of {args!r}"[:80])
+            raise RefusedError(f"it makes a {kind.__name__} of {', '.join(map(told, args[:4]))}")
+        for one in args if kind in (set, frozenset, OrderedDict) else ():
+            pairs = (pair[0] for pair in one if isinstance(pair, (list, tuple)) and pair)
+            check_hashed(pairs if kind is OrderedDict else one)
         return kind(*args)
 
     return make
@@ -157,6 +166,8 @@ def _of(kind: type, *allowed: type) -> Callable[..., Any]:
 
 def _device(kind: Any, index: Any = None) -> Any:
     """Return a device; one that is not here as its name."""
+    if not isinstance(kind, str) or not (index is None or type(index) is int):
+        raise RefusedError(f"it makes a device of {told(kind)} and {told(index)}")
     name = f"{kind}:{index}" if index is not None else str(kind)
     try:
         return _C.device(name)

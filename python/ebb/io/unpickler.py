@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO
 
 MOST_BYTES_AT_ONCE = 1 << 20  # read in pieces, so that memory is taken as bytes arrive
+# What names are called with they may copy, and a file can name one long value any number of times.
+MOST_COPIED = 1 << 24  # elements and bytes, beside some for each byte of the file
+MOST_COPIED_A_BYTE = 16
+# Hashing a tuple recurses into those within, each as often as it is named.
+MOST_PARTS, MOST_PARTS_OF_A_KEY, MOST_LEVELS_OF_A_KEY = 10_000, 100, 100
 
 
 class RefusedError(Exception):
@@ -56,6 +61,7 @@ class Unpickler:
         self._stack: list[Any] = []
         self._below: list[list[Any]] = []  # the stacks under each mark
         self._memo: dict[int, Any] = {}
+        self._bytes_read = self._copied = 0
 
     def load(self) -> Any:
         """Return the object. Raises ``RefusedError``, or what Python raises over wrong operands."""
@@ -78,6 +84,7 @@ class Unpickler:
                 raise RefusedError("it ends too early")
             parts.append(part)
             count -= len(part)
+            self._bytes_read += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _number(self, form: str) -> Any:
@@ -87,6 +94,7 @@ class Unpickler:
         line = self._file.readline(1 << 16)
         if not line.endswith(b"\n"):
             raise RefusedError("it ends too early")
+        self._bytes_read += len(line)
         return line[:-1].decode()
 
     # The stack.
@@ -147,6 +155,7 @@ class Unpickler:
         target = self._stack[-1] if self._stack else None
         if not isinstance(target, dict) or len(flat) % 2:
             raise RefusedError("it adds pairs to what is no dict")
+        check_hashed(flat[::2])
         target.update(zip(flat[::2], map(_kept, flat[1::2]), strict=True))
 
     def _set_item(self) -> None:
@@ -155,7 +164,13 @@ class Unpickler:
 
     def _add_items(self) -> None:
         values = self._since_mark()
+        check_hashed(values)
         self._top(set).update(values)
+
+    def _frozen_set(self) -> None:
+        values = self._since_mark()
+        check_hashed(values)
+        self._push(frozenset(values))
 
     def _filled_dict(self) -> None:
         flat = self._since_mark()
@@ -190,6 +205,7 @@ class Unpickler:
         args, maker = self._pop(), self._pop()
         if not isinstance(maker, Maker) or not callable(maker.make) or type(args) is not tuple:
             raise RefusedError("it calls what is no name")
+        self._count_copies(args)
         self._push(maker.make(*_operands(maker, args)))
 
     def _new(self) -> None:
@@ -197,7 +213,13 @@ class Unpickler:
         is_class = isinstance(maker, Maker) and isinstance(maker.make, type)
         if not is_class or type(args) is not tuple:
             raise RefusedError("it makes an object of what is no class")
+        self._count_copies(args)
         self._push(maker.make.__new__(maker.make, *_operands(maker, args)))
+
+    def _count_copies(self, args: tuple[Any, ...]) -> None:
+        self._copied += sum(len(one) for one in args if isinstance(one, _COPIED))
+        if self._copied > MOST_COPIED + MOST_COPIED_A_BYTE * self._bytes_read:
+            raise RefusedError("it makes more of its values than it holds")
 
     def _build(self) -> None:
         state = _value(self._pop())
@@ -217,6 +239,30 @@ class Unpickler:
 
     def _keep_elsewhere(self) -> None:
         self._push(self._persistent(_value(self._pop())))
+
+
+_COPIED = (str, bytes, bytearray, tuple, list, dict, set, frozenset)
+
+
+def check_hashed(values: Iterable[Any]) -> None:
+    """Refuse keys of dicts and elements of sets whose hash has no end, or needs a deep stack."""
+    level = [one for one in values if type(one) is tuple]
+    most = MOST_PARTS + MOST_PARTS_OF_A_KEY * len(level)
+    parts = levels = 0
+    while level:
+        parts += sum(map(len, level))
+        levels += 1
+        if parts > most or levels > MOST_LEVELS_OF_A_KEY:
+            raise RefusedError("it has a key of too many parts")
+        level = [one for whole in level for one in whole if type(one) is tuple]
+
+
+def told(value: Any) -> str:
+    """Return a value as errors tell it: never what is in it, which may have no end."""
+    if isinstance(value, (str, bytes)):
+        return repr(value[:40])
+    is_plain = value is None or isinstance(value, (bool, int, float))
+    return repr(value)[:40] if is_plain else f"a {type(value).__name__}"
 
 
 def _value(found: Any) -> Any:
@@ -285,7 +331,7 @@ _STEPS: dict[bytes, Callable[[Unpickler], Any]] = {
     b"t": lambda m: m._push(tuple(m._since_mark())),
     b"l": lambda m: m._push(m._since_mark()),
     b"d": Unpickler._filled_dict,
-    b"\x91": lambda m: m._push(frozenset(m._since_mark())),
+    b"\x91": Unpickler._frozen_set,
     b"a": Unpickler._append,
     b"e": Unpickler._appends,
     b"s": Unpickler._set_item,

@@ -10,22 +10,24 @@ import importlib.machinery
 import math
 import os
 import sys
+import zlib
 from typing import Any
 
 import numpy as np
 
 from ebb import _C
-from ebb.io.reading import opened
-from ebb.io.unpickler import Maker, RefusedError, Unpickler
+from ebb.io.reading import check_unpacked, opened
+from ebb.io.unpickler import Maker, RefusedError, Unpickler, told
 
-MOST_BYTES = 1 << 32
 _IDX_DTYPES = {b"\0\0\x08": "u1", b"\0\0\x0c": ">i4"}  # by how a file begins
 
 
 def read_idx(path: str) -> np.ndarray:
     """Read an IDX file of bytes or of int32, such as those of MNIST, packed by gzip or not."""
     with opened("read_idx", path) as file:
-        unpacked = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+        is_packed = path.endswith(".gz")
+        size = os.fstat(file.fileno()).st_size
+        unpacked = gzip.GzipFile(fileobj=file) if is_packed else file
         try:
             head = unpacked.read(4)
             dtype = _IDX_DTYPES.get(head[:3])
@@ -33,11 +35,15 @@ def read_idx(path: str) -> np.ndarray:
             sizes = tuple(
                 int.from_bytes(unpacked.read(4), "big") for _ in range(dims if dims < 5 else 0)
             )
-            count = math.prod(sizes) * np.dtype(dtype).itemsize if sizes else MOST_BYTES
-            content = unpacked.read(count + 1) if count < MOST_BYTES else b""
-        except (EOFError, gzip.BadGzipFile) as error:
+            count = math.prod(sizes) * np.dtype(dtype).itemsize
+            if is_packed:
+                check_unpacked("read_idx", path, size, count)
+            # What a header claims is asked for once the file can hold it.
+            fits = is_packed or count == size - 4 - 4 * len(sizes)
+            content = unpacked.read(count + 1) if sizes and fits else b""
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise _wrong(path, str(error)) from None
-    if not sizes or len(content) != count:
+    if not sizes or not fits or len(content) != count:
         raise _wrong(path, f"it has no {count} bytes of {list(sizes)}")
     return np.frombuffer(content, dtype).reshape(sizes)
 
@@ -65,7 +71,7 @@ class _Dtype:
 
     def __init__(self, code: Any, *rest: Any):
         if code not in ("u1", b"u1"):
-            raise RefusedError(f"it holds an array of {code!r}")
+            raise RefusedError(f"it holds an array of {told(code)}")
 
     def __setstate__(self, state: Any) -> None:
         pass
@@ -94,17 +100,31 @@ def read_pickle(path: str) -> dict[str, Any]:
     with opened("read_pickle", path) as file:
         try:
             found = Unpickler(file, _find, _nowhere, (_Array, _Dtype)).load()
+            if not isinstance(found, dict):
+                raise RefusedError("it holds no dict")
+            return {_text(key): _checked(value) for key, value in found.items()}
         except (RefusedError, ValueError, TypeError, LookupError, ArithmeticError,
                 AttributeError, RecursionError) as error:  # fmt: skip
             raise _wrong(path, str(error)) from None
-    if not isinstance(found, dict):
-        raise _wrong(path, "it holds no dict")
-    return {
-        key.decode("latin-1") if isinstance(key, bytes) else key: value.values
-        if isinstance(value, _Array)
-        else value
-        for key, value in found.items()
-    }
+
+
+def _text(key: Any) -> str:
+    text = key.decode("latin-1") if isinstance(key, bytes) else key
+    if not isinstance(text, str):
+        raise RefusedError(f"it has {told(key)} for a name")
+    return text
+
+
+def _checked(value: Any) -> Any:
+    """Return a value of the dict: an array, a number or a text, or a list of the last two."""
+    if isinstance(value, _Array):
+        if value.values is None:
+            raise RefusedError("it holds an array without content")
+        return value.values
+    for one in value if isinstance(value, (list, tuple)) else (value,):
+        if not isinstance(one, (int, float, str, bytes)):
+            raise RefusedError(f"it holds {told(one)} where numbers or texts should be")
+    return value
 
 
 def read_array(path: str) -> np.ndarray:

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import random
+import struct
 import subprocess
 import zipfile
 
@@ -201,3 +202,78 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(kind):
             assert str(error).startswith("load: needs"), error
             outcomes["refused"] += 1
     assert min(outcomes.values()) > 0, outcomes
+
+
+NESTED = b"\x80\x02}" + b")" + b"\x85" * 300_000
+DOUBLED = b")" + b"".join(b"\x94h" + bytes([i]) + b"\x86" for i in range(40))
+
+
+@pytest.mark.parametrize("text", [
+    NESTED + b"Ns.",
+    b"\x80\x02}" + DOUBLED + b"Ns.",
+    b"\x80\x02}(" + DOUBLED + b"Nu.",
+    b"\x80\x02(" + DOUBLED + b"Nd.",
+    b"\x80\x04\x8f(" + DOUBLED + b"\x90.",
+    b"\x80\x04(" + DOUBLED + b"\x91.",
+    b"\x80\x02cbuiltins\nset\n(](" + DOUBLED.replace(b"h", b"h") + b"etR.",
+    b"\x80\x02ccollections\nOrderedDict\n](" + DOUBLED + b"N\x86e\x85R.",
+])  # fmt: skip
+def test_keys_whose_hash_has_no_end_are_refused(text):
+    refused(archive(text), "it has a key of too many parts")
+
+
+@pytest.mark.parametrize("text, problem", [
+    (b"\x80\x02cbuiltins\nset\n(" + DOUBLED + b"K\x01tR.", "makes a set of a tuple, 1"),
+    (b"\x80\x02ctorch\nSize\n(" + DOUBLED + b"tR.", "makes a tensor of a tuple"),
+    (b"\x80\x02ctorch\ndevice\n(" + DOUBLED + b"tR.", "makes a device of a tuple and None"),
+    (b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n(" + DOUBLED + b")tR.", "of layout a tuple"),
+])  # fmt: skip
+def test_what_is_refused_is_told_without_being_written_out(text, problem):
+    refused(archive(text), problem)
+
+
+def test_keys_as_programs_have_them_are_read():
+    plain = {(number, ("a", (1.5, None))): number for number in range(30_000)}
+    plain[("deep", *[((), ())] * 50)] = {frozenset([1, (2, 3)]): {(1, 2), "x"}}
+    assert ebb.load(archive(pickle.dumps(plain, 2))) == plain
+
+
+def test_a_long_value_is_not_copied_for_each_name_that_it_is_given():
+    text = b"X" + (1 << 20).to_bytes(4, "little") + b"a" * (1 << 20) + b"q\x00"
+    copies = b"](" + b"c_codecs\nencode\nh\x00\x85R" * 100 + b"e."
+    refused(archive(b"\x80\x02" + text + copies), "it makes more of its values than it holds")
+
+
+def marked(mark, size, stride, dtype="ComplexFloat"):
+    """A pickle of a tensor whose metadata has a mark."""
+    text = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n"
+    text += STORAGE.replace(b"FloatStorage", dtype.encode() + b"Storage") + b"K\x00"
+    for counts in (size, stride):
+        text += b"(" + b"".join(b"J" + n.to_bytes(4, "little") for n in counts) + b"t"
+    return text + b"\x89}}X" + len(mark).to_bytes(4, "little") + mark.encode() + b"\x88stR."
+
+
+@pytest.mark.parametrize("mark", ["neg", "conj"])
+def test_marks_are_applied_to_what_is_stored(mark):
+    numbers = struct.pack("<4f", 1, 2, 3, 4)
+    small = ebb.load(archive(marked(mark, (2,), (1,)), {"0": numbers}))
+    assert small.tolist() == ([-1 - 2j, -3 - 4j] if mark == "neg" else [1 - 2j, 3 - 4j])
+    huge = ebb.load(archive(marked(mark, (2**29,), (0,)), {"0": numbers}))
+    assert huge.shape == (2**29,) and huge.untyped_storage().nbytes() == 16
+    assert huge[-1].item() == small[0].item()
+
+
+def test_a_sparse_tensor_of_few_bytes_that_claim_to_be_many_is_refused():
+    def part(kind, size, stride):
+        return tensor(0, size, stride).replace(b"Float", kind)[2:-1]
+
+    layout = b"ctorch.serialization\n_get_layout\nX\x10\x00\x00\x00torch.sparse_coo\x85R"
+    for size, problem in ((3, None), (2**27, "parts that share elements")):
+        values = part(b"Float", (size,), (0,)).replace(b"\x01\x00\x00\x000", b"\x01\x00\x00\x001")
+        text = b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n(" + layout
+        text += b"(" + part(b"Long", (1, size), (0, 0)) + values + b"(K\x05tttR."
+        file = archive(text, {"0": b"\0" * 8, "1": b"\0" * 4})
+        if problem is None:
+            assert ebb.load(file).shape == (5,)
+        else:
+            refused(file, problem)

@@ -122,6 +122,28 @@ def test_other_pickles_are_refused_and_never_run(value, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["cifar-100-python"]
 
 
+ARRAY = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR"
+KEYS = b"}(U\x04data", b"U\x06labels"
+DOUBLED = b")" + b"".join(b"\x94h" + bytes([i]) + b"\x86" for i in range(40))
+
+
+@pytest.mark.parametrize("text, problem", [
+    (KEYS[0] + ARRAY + KEYS[1] + b"]u.", "it holds an array without content"),
+    (KEYS[0] + b"K\x01" + KEYS[1] + b"](" + ARRAY + b"eu.", "holds a _Array where numbers or te"),
+    (KEYS[0] + b"K\x01" + KEYS[1] + b"}u.", "holds a dict where numbers or texts should be"),
+    (b"}K\x01K\x02s.", "it has 1 for a name"),
+    (b"}" + b")" + b"\x85" * 300_000 + b"Ns.", "it has a key of too many parts"),
+    (b"}" + DOUBLED + b"Ns.", "it has a key of too many parts"),
+    (b"cnumpy\ndtype\n(" + DOUBLED + b"tR.", "it holds an array of a tuple"),
+])  # fmt: skip
+def test_pictures_without_content_and_endless_keys_are_refused(text, problem, tmp_path):
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    (folder / "train").write_bytes(b"\x80\x02" + text)
+    with pytest.raises(ebb.errors.ValueError, match=problem):
+        datasets.CIFAR100(tmp_path)
+
+
 def put_folders(root):
     for name in ("dog/b.png", "cat/2.PNG", "cat/1.jpg", "cat/deep/0.bmp", "cat/note.txt"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)

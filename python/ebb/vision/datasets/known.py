@@ -195,7 +195,8 @@ class CIFAR10(_Images):
             batch = readers.read_pickle(path)
             data, found = batch.get("data"), batch.get(self._labels)
             fits = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 3072
-            if not fits or not isinstance(found, list) or len(found) != len(data):
+            is_list = isinstance(found, list) and all(type(one) is int for one in found)
+            if not fits or not is_list or len(found) != len(data):
                 raise _C.ValueError(
                     f"{type(self).__name__}: needs rows of 3072 bytes and {self._labels}, "
                     f"got others in {path!r}"
