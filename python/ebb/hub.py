@@ -8,8 +8,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from urllib.parse import urlparse
 
 from ebb import _C, io
 from ebb._base import naming as _naming
+from ebb.io.reading import opened
 
 __all__ = [
     "download_url_to_file",
@@ -29,6 +32,7 @@ __all__ = [
     "set_dir",
 ]
 
+_HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # as PyTorch names files of weights
 _chosen: str | None = None
 
 
@@ -133,18 +137,20 @@ def load_state_dict_from_url(
         model_dir: The folder; ``get_dir()`` and "checkpoints" if None.
         map_location: Passed on to ``ebb.load``.
         progress: Nothing: there is no download.
-        check_hash: Nothing.
+        check_hash: Compare the file with the beginning of its SHA-256 sum, if its name has that
+            between "-" and ".".
         file_name: The name, if another.
         weights_only: Passed on to ``ebb.load``.
     Raises:
         NotImplementedError: If it is not there; it says where it should be.
+        ValueError: If its sum is another.
     Example:
         >>> ebb.save({"weight": ebb.ones(2)}, "small.pt")
         >>> url = "https://example.org/files/small.pt"
         >>> ebb.hub.load_state_dict_from_url(url, model_dir=".")
         {'weight': tensor([1., 1.])}
     """
-    del progress, check_hash
+    del progress
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     path = os.path.join(folder, file_name or os.path.basename(urlparse(url).path))
     if not os.path.exists(path):
@@ -152,24 +158,49 @@ def load_state_dict_from_url(
             f"load_state_dict_from_url: nothing is downloaded, and {path} is not there\n"
             f"hint: put the file of {url} there"
         )
+    found = _HASH_REGEX.search(os.path.basename(path)) if check_hash else None
+    if found:
+        _check_sum("load_state_dict_from_url", path, found[1])
     return io.load(path, map_location=map_location, weights_only=weights_only)
 
 
-def download_url_to_file(url: str, dst: str, *args: Any, **kwargs: Any) -> None:
+def _check_sum(call: str, path: str, wanted: str) -> None:
+    total = hashlib.sha256()
+    with opened(call, path) as file:
+        while piece := file.read(1 << 20):
+            total.update(piece)
+    if not total.hexdigest().startswith(wanted):
+        raise _C.ValueError(
+            f"{call}: needs a file whose SHA-256 sum begins with {wanted}, got {path!r} with "
+            f"{total.hexdigest()}"
+        )
+
+
+def download_url_to_file(
+    url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
+) -> None:
     """Refuse, unless ``dst`` is there already.
 
+    Args:
+        url: Where it would come from.
+        dst: The file.
+        hash_prefix: How its SHA-256 sum must begin.
+        progress: Nothing: there is no download.
     Raises:
         NotImplementedError: If it is not.
+        ValueError: If its sum is another.
 
     Example:
         >>> ebb.save({"weight": ebb.ones(2)}, "small.pt")
         >>> ebb.hub.download_url_to_file("https://example.org/files/small.pt", "small.pt")
     """
-    del args, kwargs
+    del progress
     if not os.path.exists(dst):
         raise _C.NotImplementedError(
             f"download_url_to_file: nothing is downloaded\nhint: put the file of {url} at {dst}"
         )
+    if hash_prefix:
+        _check_sum("download_url_to_file", dst, hash_prefix)
 
 
 def _hubconf(call: str, folder: str, source: str) -> types.ModuleType:

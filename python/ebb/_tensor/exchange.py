@@ -27,6 +27,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Ten
         ext_tensor: It, or a capsule of DLPack, which can be taken once.
         device: Where the tensor is to be; elsewhere than on the CPU it is a copy.
         copy: True for a copy, False for an error where one is needed.
+    Raises:
+        DeviceError: If the object says, by ``__dlpack_device__``, that its memory is that of a
+            device; it is not asked for it then.
 
     Example:
         >>> import numpy
@@ -49,9 +52,33 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Ten
     return moved.clone() if copy and moved is made else moved
 
 
+# Kinds of memory that a processor reads: its own, pinned for CUDA or ROCm, managed by CUDA.
+_READABLE = (1, 3, 11, 13)
+
+
+def _check_device(ext_tensor: Any) -> None:
+    """Refuse memory of a device before its owner makes a capsule, which may wait for the device."""
+    ask = getattr(ext_tensor, "__dlpack_device__", None)
+    if ask is None:
+        return
+    device = ask()
+    is_pair = isinstance(device, tuple) and len(device) == 2
+    if not is_pair or not all(isinstance(one, int) for one in device):
+        raise _C.DTypeError(
+            "from_dlpack: needs a pair of numbers from __dlpack_device__, got "
+            f"{type(device).__name__}"
+        )
+    if device[0] not in _READABLE:
+        raise _C.DeviceError(
+            f"from_dlpack: needs memory of the CPU, got that of a device of kind {int(device[0])}"
+            "\nhint: copy it to the CPU first"
+        )
+
+
 def _of_object(ext_tensor: Any) -> Tensor:
     import numpy
 
+    _check_device(ext_tensor)
     try:
         return _C.from_numpy(numpy.from_dlpack(ext_tensor))
     except (BufferError, RuntimeError):

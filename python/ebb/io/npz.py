@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ebb import _C
-from ebb.io.reading import check_limit, opened
+from ebb.io.reading import check_limit, check_unpacked, opened
 
 __all__ = ["load_npy", "load_npz", "save_npy", "save_npz"]
 
@@ -81,7 +81,7 @@ def load_npz(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> d
     Args:
         path: The file.
         max_bytes: Refuse, before anything is unpacked, a file whose tensors take more; by default
-            more than the machine's memory.
+            more than 256 MiB and a hundred times the file, or than the machine's memory.
     Raises:
         OSError: If the file cannot be read.
         ValueError: If it is not an ``.npz`` file, or corrupt, or holds anything but numbers.
@@ -137,8 +137,9 @@ def _check_claims(entries: list[Any], file: Any, path: Any, most: int | None) ->
     if packed > size:  # members that share bytes
         _corrupt("load_npz", path, f"its members claim {packed} of its {size} bytes")
     if most is None:
-        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if unpacked > most:
+        hint = f"if they are zeros or the like, pass max_bytes={unpacked}"
+        check_unpacked("load_npz", path, size, unpacked, hint)
+    elif unpacked > most:
         raise _C.ValueError(
             f"load_npz: needs a file of at most {most:,} bytes when unpacked, got "
             f"{os.fsdecode(path)!r} with {unpacked:,}"

@@ -167,7 +167,7 @@ SPELLED = {
     "torch.nn.parameter.is_lazy": ("ebb.nn.parameter", "is_uninitialized"),
     "torch.serialization.DEFAULT_PROTOCOL": (_PRIVATES, "DEFAULT_PROTOCOL"),
     "torch._C._LinAlgError": ("ebb.linalg", "LinAlgError"),
-    "torch.hub.HASH_REGEX": (_HELPERS, "HASH_REGEX"),
+    "torch.hub.HASH_REGEX": ("ebb.hub", "_HASH_REGEX"),
     "torch.hub.urlparse": (_HELPERS, "urlparse"),
     "torch.hub._get_torch_home": ("ebb.hub", "_torch_home"),
     "torchvision._is_tracing": ("ebb.jit", "is_tracing"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import functools
 import itertools
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlparse as urlparse
@@ -178,9 +177,6 @@ def fused_or_foreach(
 def value_of(number: Any) -> Any:
     """Return the number of a tensor of one element, or a number as it is."""
     return number.item() if isinstance(number, Tensor) else number
-
-
-HASH_REGEX: re.Pattern[str] = re.compile(r"-([a-f0-9]*)\.")  # in names of files of weights
 
 
 class ZeroRedundancyOptimizer:

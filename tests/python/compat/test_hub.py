@@ -1,4 +1,5 @@
 # tests/python/compat/test_hub.py -- torch.hub without downloads: local folders, and what refuses.
+import hashlib
 import os
 
 import pytest
@@ -47,6 +48,27 @@ def test_parameters_come_from_the_folder_of_files(tmp_path, monkeypatch):
     assert hub.load_state_dict_from_url(url)["w"].tolist() == [1, 1]
     with pytest.raises(NotImplementedError, match=r"^download_url_to_file: nothing is downl"):
         hub.download_url_to_file(url, str(tmp_path / "absent"))
+
+
+def test_the_sum_of_a_file_is_compared_with_its_name(tmp_path):
+    plain = tmp_path / "net.pth"
+    ebb.save({"w": ebb.ones(2)}, str(plain))
+    total = hashlib.sha256(plain.read_bytes()).hexdigest()
+    url = "https://example.org/net-{}.pth"
+    for start, fits in ((total[:8], True), ("0" * 8, False), (total, True)):
+        named = tmp_path / os.path.basename(url.format(start))
+        named.write_bytes(plain.read_bytes())
+        arguments = {"url": url.format(start), "model_dir": str(tmp_path)}
+        assert hub.load_state_dict_from_url(**arguments)["w"].tolist() == [1, 1]
+        if fits:
+            assert hub.load_state_dict_from_url(**arguments, check_hash=True)["w"].sum() == 2
+            hub.download_url_to_file(arguments["url"], str(named), hash_prefix=start)
+            continue
+        text = "^{}: needs a file whose SHA-256 sum begins with 00000000, got"
+        with pytest.raises(ValueError, match=text.format("load_state_dict_from_url")):
+            hub.load_state_dict_from_url(**arguments, check_hash=True)
+        with pytest.raises(ValueError, match=text.format("download_url_to_file")):
+            hub.download_url_to_file(arguments["url"], str(named), hash_prefix=start)
 
 
 def test_what_libraries_ask_of_hub_is_there(tmp_path, monkeypatch):

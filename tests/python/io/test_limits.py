@@ -5,6 +5,7 @@ import base64
 import gzip
 import os
 import struct
+import tarfile
 import threading
 import tracemalloc
 import zipfile
@@ -14,6 +15,8 @@ import numpy as np
 import pytest
 
 import ebb
+from ebb.io import reading
+from ebb.vision import datasets, readers
 from tests.python.fresh import printed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -135,6 +138,65 @@ def test_what_deflate_packs_a_thousandfold_is_read_up_to_a_limit(tmp_path):
     text = r"load_npz: needs a file of at most 16,777,216 bytes when unpacked, got .* with 16,777,"
     with pytest.raises(ebb.errors.ValueError, match=text):
         ebb.load_npz(path, max_bytes=1 << 24)
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    """2 MB instead of 256, so that a test need not pack more."""
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 2 << 20)
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_little_that_unpacks_to_much_is_refused_unless_it_is_meant(tmp_path):
+    path = tmp_path / "x.npz"
+    size = 3 << 20
+    packed(path, zeros(size), zipfile.ZIP_DEFLATED)
+    said, peak = refusal_of(ebb.load, path)
+    assert "needs a file of at most 2,097,152 bytes when unpacked" in said and peak < 1 << 20
+    meant = int(said.rpartition("pass max_bytes=")[2])
+    assert ebb.load_npz(path, max_bytes=meant)["a"].numel() == size
+
+
+def idx(sizes, content):
+    return bytes([0, 0, 8, len(sizes)]) + b"".join(n.to_bytes(4, "big") for n in sizes) + content
+
+
+@pytest.mark.parametrize("pack, end", [(bytes, ""), (gzip.compress, ".gz")])
+@pytest.mark.parametrize("sizes", [(1 << 31,), (1 << 16, 1 << 15), (1 << 31, 0), (9,)])
+def test_images_that_claim_more_than_they_have_are_refused_for_no_memory(
+    tmp_path, pack, end, sizes
+):
+    path = tmp_path / f"images{end}"
+    path.write_bytes(pack(idx(sizes, b"abc")))
+    said, peak = refusal_of(readers.read_idx, str(path))
+    assert "needs images as their makers pack" in said or "when unpacked, got" in said
+    assert peak < 3 << 20  # of which gzip takes two
+
+
+@pytest.mark.usefixtures("small_limit")
+def test_packed_images_that_unpack_to_much_are_refused(tmp_path):
+    path = tmp_path / "images.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(idx((3 << 20,), bytes(3 << 20)))
+    said, peak = refusal_of(readers.read_idx, str(path))
+    assert "needs a file of at most 2,097,152 bytes when unpacked" in said and peak < 1 << 20
+
+
+@pytest.mark.usefixtures("small_limit")
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_that_unpacks_to_much_is_not_unpacked(tmp_path, kind):
+    path, target = tmp_path / f"x.{kind}", tmp_path / "to"
+    (tmp_path / "zeros").write_bytes(b"")
+    os.truncate(tmp_path / "zeros", 3 << 20)
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            archive.write(tmp_path / "zeros", "zeros")
+    else:
+        with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+            archive.add(tmp_path / "zeros", "zeros")
+    with pytest.raises(ebb.errors.ValueError, match=r"^extract_archive: needs a file of at most"):
+        datasets.utils.extract_archive(str(path), str(target))
+    assert not target.exists()
 
 
 @pytest.mark.parametrize("limit", [-1, 2.5, "3", True, float("nan")])

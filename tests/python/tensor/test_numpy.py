@@ -205,3 +205,37 @@ def test_memoryview_sees_the_memory():
     assert view.shape == (2, 3) and view.tolist() == [[0, 1, 2], [3, 4, 5]]
     view[0, 0] = 9
     assert x[0, 0].item() == 9
+
+
+class Elsewhere:
+    """An array that says where it is."""
+
+    def __init__(self, device):
+        self.device, self.asked = device, False
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **options):
+        self.asked = True
+        return np.ones(2).__dlpack__()
+
+
+@pytest.mark.parametrize("device, error, text", [
+    ((2, 0), ebb.errors.DeviceError, "^from_dlpack: needs memory of the CPU, .* 2\nhint"),
+    ((99, 0), ebb.errors.DeviceError, "of kind 99"),
+    (None, TypeError, "needs a pair of numbers from __dlpack_device__, got NoneType"),
+    ((1,), TypeError, "needs a pair of numbers"),
+    (("cpu", 0), TypeError, "needs a pair of numbers"),
+])  # fmt: skip
+def test_an_owner_elsewhere_is_not_asked_for_its_memory(device, error, text):
+    owner = Elsewhere(device)
+    with pytest.raises(error, match=text):
+        ebb.from_dlpack(owner)
+    assert not owner.asked
+
+
+@pytest.mark.parametrize("device", [(1, 0), (3, 0)])
+def test_memory_that_a_processor_reads_is_taken(device):
+    owner = Elsewhere(device)
+    assert ebb.from_dlpack(owner).tolist() == [1, 1] and owner.asked

@@ -10,7 +10,7 @@ import zipfile
 from typing import Any
 
 from ebb import _C
-from ebb.io.reading import opened
+from ebb.io.reading import check_unpacked, opened
 
 __all__ = [
     "check_integrity", "check_md5", "download_and_extract_archive",
@@ -123,7 +123,8 @@ def extract_archive(
     """Unpack a ``.zip`` or ``.tar`` (also packed), beside itself if no folder is given.
 
     Raises:
-        ValueError: If it is of another kind, or a part would lie outside the folder.
+        ValueError: If it is of another kind, a part would lie outside the folder, or all take
+            more than 256 MiB and a hundred times the archive.
 
     Example:
         >>> import shutil
@@ -137,12 +138,20 @@ def extract_archive(
         ['cat.txt']
     """
     target = to_path or os.path.dirname(from_path)
+    size = os.path.getsize(from_path)
     if zipfile.is_zipfile(from_path):
         with zipfile.ZipFile(from_path) as packed:
+            unpacked = sum(one.file_size for one in packed.infolist())
+            check_unpacked("extract_archive", from_path, size, unpacked)
             packed.extractall(target)  # parts stay inside the folder
     elif tarfile.is_tarfile(from_path):
         with tarfile.open(from_path) as packed:
-            packed.extractall(target, [_inside(one, target) for one in packed.getmembers()])
+            members, unpacked = [], 0
+            for one in packed:  # to list all of them unpacks all of them
+                members.append(_inside(one, target))
+                unpacked += one.size
+                check_unpacked("extract_archive", from_path, size, unpacked)
+            packed.extractall(target, members)
     else:
         raise _C.ValueError(f"extract_archive: needs a .zip or .tar, got {from_path!r}")
     if remove_finished:
