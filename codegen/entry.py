@@ -79,6 +79,7 @@ BATCH_RULES = (
     "images",
     "shape",
     "permute",
+    "as_strided",
     "lists",
     "matmul",
     "linear",

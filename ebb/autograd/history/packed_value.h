@@ -45,6 +45,7 @@ class PackedValue final : public AutogradMetaBase {
 
   /// Keeps the forward-mode tangents of `source`, which hooks do not see.
   void carry_tangents(const Tensor& source);
+  bool has_tangents() const { return tangents_.first() != nullptr; }
   /// Lets `value` carry them.
   void give_tangents(const Tensor& value) const;
 

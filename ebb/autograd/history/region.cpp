@@ -161,6 +161,25 @@ Tensor Region::read(const Tensor& given) const {
   return out_of_pairs(strided_read(spread(grad), sizes_, strides_, offset_), Pairs::region);
 }
 
+Tensor Region::read_tangent(const Tensor& tangent) const {
+  if (!base_overlaps()) return read(tangent);
+  const Tensor sums = in_pairs(read(tangent), Pairs::region);
+  Tensor owners;
+  {
+    const NoGradGuard guard;
+    const Tensor marks = spread(ones(base_sizes_, sums.dtype(), sums.device()));
+    const Tensor counts = strided_read(marks, sizes_, strides_, offset_);
+    owners = where(ne(counts, zeros({}, sums.dtype(), sums.device())), counts,
+                   ones({}, sums.dtype(), sums.device()));
+  }
+  return out_of_pairs(div(sums, owners), Pairs::region);
+}
+
+Tensor Region::written_tangent(const Tensor& tangent) const {
+  const Tensor given = in_pairs(tangent, Pairs::region);
+  return out_of_pairs(gathered(strided_sum(given, length_, strides_, offset_)), Pairs::base);
+}
+
 Tensor Region::cleared(const Tensor& given) const {
   const Tensor grad = in_pairs(given, Pairs::base);
   const Tensor zero = zeros({}, grad.dtype(), grad.device());

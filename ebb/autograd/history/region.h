@@ -41,6 +41,12 @@ class Region {
   Tensor scattered(const Tensor& grad) const;
   /// The region's part of a gradient of the base.
   Tensor read(const Tensor& grad) const;
+  /// The region's part of a tangent of the base, in which elements at one place have one value;
+  /// zeros where the base has no element.
+  Tensor read_tangent(const Tensor& tangent) const;
+  /// The tangent of the base once the region was written, from that of what was written: zeros
+  /// elsewhere. The region does not overlap itself.
+  Tensor written_tangent(const Tensor& tangent) const;
   /// A gradient of the base with zeros in the region.
   Tensor cleared(const Tensor& grad) const;
   /// The same in the memory of `grad` itself. Only where is_plain(), and not recorded.

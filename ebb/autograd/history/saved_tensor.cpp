@@ -232,9 +232,11 @@ Tensor SavedTensor::unpack_packed(Node& owner, const char* name, SavedLock* lock
     lock->resume();
     if (owner.is_released()) throw_released(owner);
   }
-  if (!is_grad_enabled()) return value;
+  const bool is_recording = is_grad_enabled();
+  if (!is_recording && !packed.has_tangents()) return value;
   value = detached(value);  // what hooks return may have a history of its own
   packed.give_tangents(value);
+  if (!is_recording) return value;
   const bool is_output = packed.origin() == PackedValue::Origin::output;
   if (packed.origin() == PackedValue::Origin::constant) return value;
   return attached_to(value, is_output ? Edge{&owner, index, 0} : owner.edges()[index]);

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ebb import _C
+from ebb._base.transforms import refuse_samples
 
 if TYPE_CHECKING:
     from ebb import Tensor
@@ -107,6 +108,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     Raises:
         RuntimeError: Without a level, or if one of the tensors carries a tangent on it already.
+        NotImplementedError: Within ``vmap``, of a sample.
         TypeError: If one of them is neither floating nor complex.
         ValueError: If the shapes differ.
 
@@ -117,6 +119,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         ...     fwAD.unpack_dual(x.exp().sum()).tangent
         tensor(20.0855)
     """
+    refuse_samples("make_dual", "jvp", tensor, tangent)
     return _C._make_dual(tensor, tangent, level)
 
 
@@ -136,4 +139,5 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         ...     fwAD.unpack_dual(ebb.tensor(3.0))
         UnpackedDualTensor(primal=tensor(3.), tangent=None)
     """
+    refuse_samples("unpack_dual", "jvp", tensor)
     return UnpackedDualTensor(*_C._unpack_dual(tensor, level))

@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb._base import naming as _naming
+from ebb._base.transforms import refuse_samples
 from ebb.autograd import forward_ad
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = Any  # a tensor or a tuple of tensors
+_IN_FUNC = {"jacobian": "jacrev", "hvp": "jvp", "vhp": "vjp"}  # what does this under vmap
 STRATEGIES = ("reverse-mode", "forward-mode")
 
 
@@ -55,7 +58,7 @@ def vjp(
         [2.0, 4.0]
     """
     call = _Call("vjp", func, inputs, create_graph, strict)
-    with _C.enable_grad():
+    with recording():
         outputs = call.run()
         seeds = call.vectors("v", v, outputs, call.outputs_are_tuple, "output")
         grads = call.gradients(outputs, seeds)
@@ -96,7 +99,7 @@ def jvp(
     """
     _check_strategy("jvp", strategy)
     call, steps = _call_along_inputs("jvp", func, inputs, v, create_graph, strict)
-    with _C.enable_grad():
+    with recording():
         if strategy == "forward-mode" and not strict:
             outputs, tangents = call.push(steps)
         else:
@@ -135,7 +138,7 @@ def jacobian(
     del vectorize
     _check_strategy("jacobian", strategy)
     call = _Call("jacobian", func, inputs, create_graph, strict)
-    with _C.enable_grad():
+    with recording():
         rows = call.columns() if strategy == "forward-mode" else call.rows()
     return call.as_matrix(rows)
 
@@ -201,7 +204,7 @@ def vhp(
         (tensor(9.), tensor([6., 0.]))
     """
     call, vectors = _call_along_inputs("vhp", func, inputs, v, create_graph, strict)
-    with _C.enable_grad():
+    with recording():
         outputs = call.run_to_one_element()
         grads = call.gradients(outputs, [_C.ones_like(outputs[0])], create_graph=True)
         products = call.gradients(grads, vectors, what="gradient")
@@ -229,7 +232,7 @@ def hvp(
     if strict:
         return vhp(func, inputs, v, create_graph, strict)
     call, steps = _call_along_inputs("hvp", func, inputs, v, create_graph, strict)
-    with _C.enable_grad(), forward_ad.dual_level():
+    with recording(), forward_ad.dual_level():
         duals = list(map(forward_ad.make_dual, call.inputs, steps))
         outputs = call.run_to_one_element(duals)
         grads = call.gradients(outputs, [_C.ones_like(outputs[0])])
@@ -293,6 +296,7 @@ class _Call:
         self.name, self.func = name, func
         self.create_graph, self.strict = create_graph, strict
         given, self.inputs_are_tuple = _as_list(name, "inputs", inputs)
+        refuse_samples(name, _IN_FUNC.get(name, name), *given)
         for position, one in enumerate(given):
             if not _is_differentiable(one):
                 raise _C.DTypeError(
@@ -300,16 +304,8 @@ class _Call:
                     f"{str(one.dtype).removeprefix('ebb.')} at position {position}"
                 )
         self.outputs_are_tuple = False
-        with _C.enable_grad():
-            self.inputs = [self._prepared(one) for one in given]
-
-    def _prepared(self, tensor: Tensor) -> Tensor:
-        """A tensor that the gradient stops at, connected to the given one if that is recorded."""
-        connected = self.create_graph and tensor.requires_grad
-        if connected or _C._tangent_levels(tensor):
-            view = tensor.view(tensor.shape)
-            return view if view.requires_grad else view.requires_grad_()
-        return tensor.detach().requires_grad_()
+        with recording():
+            self.inputs = [as_variable(one, create_graph) for one in given]
 
     def run(self, given: Sequence[Tensor] | None = None) -> list[Tensor]:
         found = self.func(*(self.inputs if given is None else given))
@@ -479,7 +475,7 @@ class _Call:
 
     def _results(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Tensors for the caller: without history unless that is wanted."""
-        return tuple(tensors) if self.create_graph else tuple(map(_cut, tensors))
+        return tuple(tensors) if self.create_graph else tuple(map(without_history, tensors))
 
     def as_inputs(self, tensors: Sequence[Tensor]) -> Tensors:
         results = self._results(tensors)
@@ -494,12 +490,34 @@ class _Call:
         return matrix if self.outputs_are_tuple else matrix[0]
 
 
-def _cut(tensor: Tensor) -> Tensor:
+def without_history(tensor: Tensor) -> Tensor:
     """The tensor without history; tangents of levels around the call stay."""
     if not _C._tangent_levels(tensor):
         return tensor.detach()
     with _C.no_grad():
         return tensor.clone()
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[None]:
+    """Record, whatever mode the caller is in."""
+    with _C.inference_mode(False), _C.enable_grad():
+        yield
+
+
+def as_variable(tensor: Tensor, is_connected: bool) -> Tensor:
+    """A tensor that a gradient stops at, which keeps the tangents of the one given.
+
+    Connected, it also keeps its history, and that of its tangents. Within ``recording()``.
+    """
+    if tensor.is_inference():
+        tensor = tensor.clone()
+    if is_connected and tensor.requires_grad:
+        return tensor.view(tensor.shape)
+    if not _C._tangent_levels(tensor):
+        return tensor.detach().requires_grad_()
+    with _C.set_grad_enabled(is_connected):
+        return tensor.view(tensor.shape).requires_grad_()
 
 
 def _unit(like: Tensor, element: int) -> Tensor:

@@ -1,8 +1,8 @@
 # python/ebb/func/__init__.py -- functions of functions, under the names of torch.func.
 #
-# derivatives.py makes derivatives of functions; mapping.py maps them over samples. batched.py is
-# what a sample is under vmap, rules.py calls functions with all samples at once, samples.py one by
-# one. rearrange.py and modules.py have what goes with them.
+# derivatives.py and jacobians.py make derivatives of functions; mapping.py maps them over samples.
+# batched.py is what a sample is under vmap, rules.py calls functions with all samples at once,
+# samples.py one by one. rearrange.py and modules.py have what goes with them.
 """``ebb.func``: grad, vjp, jvp, jacrev, jacfwd, hessian, linearize, functional_call, vmap.
 
 >>> ebb.func.grad(ebb.func.grad(lambda x: x**3))(ebb.tensor(2.0))
@@ -11,20 +11,15 @@ tensor(12.)
 
 from ebb._base import naming as _naming
 from ebb.func import rules as rules
-from ebb.func.derivatives import (
-    functional_call,
-    grad,
-    grad_and_value,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    linearize,
-    stack_module_state,
-    vjp,
-)
+from ebb.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
+from ebb.func.jacobians import hessian, jacfwd, jacrev
 from ebb.func.mapping import vmap
-from ebb.func.modules import debug_unwrap, replace_all_batch_norm_modules_
+from ebb.func.modules import (
+    debug_unwrap,
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from ebb.func.rearrange import rearrange
 
 __all__ = [
@@ -44,6 +39,6 @@ __all__ = [
     "vmap",
 ]
 
-for _part in ("batched", "derivatives", "mapping", "modules", "rearrange"):
+for _part in ("batched", "derivatives", "jacobians", "mapping", "modules", "rearrange", "recorded"):
     _naming.name_module(f"{__name__}.{_part}")
 _naming.name_module(__name__)

@@ -12,20 +12,21 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import threading
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import ebb
 from ebb import _C
+from ebb._base.transforms import active_levels
 from ebb._C import Tensor
 from ebb.overrides import DisableEbbFunctionSubclass, resolve_name
 
-# What calls with a Batched go to: "function" (rules.py) and "apply" (samples.py), put here by them.
+# What calls with a Batched go to: "function" (rules.py), "apply" (samples.py) and "grad"
+# (recorded.py), put here by them.
 calls: dict[str, Callable[..., Any]] = {}
 _numbers = itertools.count()
-_active = threading.local()
 
 
 @dataclass(frozen=True, order=True)
@@ -35,13 +36,6 @@ class Level:
     number: int = field(default_factory=lambda: next(_numbers), init=False)
     size: int = field(compare=False)
     randomness: str = field(compare=False, default="error")
-
-
-def active_levels() -> list[Level]:
-    """The levels that run on this thread, the outermost first."""
-    if not hasattr(_active, "levels"):
-        _active.levels = []
-    return _active.levels
 
 
 class Batched(Tensor):
@@ -62,6 +56,12 @@ class Batched(Tensor):
         """Call ``Function.apply`` for all samples."""
         with DisableEbbFunctionSubclass():
             return calls["apply"](function, args, kwargs)
+
+    @staticmethod
+    def __ebb_grad__(*args: Any, **kwargs: Any) -> Any:
+        """Call ``autograd.grad`` for all samples."""
+        with DisableEbbFunctionSubclass():
+            return calls["grad"](*args, **kwargs)
 
     @property
     def shape(self) -> Any:  # type: ignore[override]
@@ -93,6 +93,10 @@ class Batched(Tensor):
         return math.prod(self.shape)
 
     nelement = numel
+
+    def storage_offset(self) -> int:
+        """Where the first sample begins; ``as_strided`` takes it so for all of them."""
+        return self._plain.storage_offset()
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -218,6 +222,7 @@ def asking() -> Iterator[None]:
 def name_of(func: Callable[..., Any]) -> str:
     """What a function is called in the op table, and in messages."""
     name = resolve_name(func) or getattr(func, "__qualname__", repr(func))
+    name = re.sub(r"^ebb\.tensor\.\w+\.", "", name)
     for prefix in ("ebb.Tensor.", "ebb._C.", "ebb._", "ebb."):
         name = name.removeprefix(prefix)
     return name

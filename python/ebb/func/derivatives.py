@@ -1,109 +1,40 @@
 # python/ebb/func/derivatives.py -- functions that make derivatives of functions.
 #
-# Each runs its function once under fresh views of the arguments, and asks the engine. Within
-# another of them, what is computed is recorded, so that they nest to any order; at the outermost
-# level it is recorded if an argument requires a gradient. Within vmap a sample is differentiated by
-# its own memory in the batch: as samples do not meet, one backward pass serves all of them.
-"""grad, vjp, jvp, jacrev, jacfwd, hessian, linearize, functional_call."""
+# grad() and vjp() run their function once, recorded (recorded.py), and ask the engine; jvp() runs
+# it on dual tensors. They nest to any order. Jacobians are in jacobians.py.
+"""grad, vjp, jvp, linearize."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ebb import _C
 from ebb._base.arguments import check_callable, map_leaves
+from ebb._base.transforms import active_levels
 from ebb._C import Tensor
-from ebb.autograd import forward_ad, functional
-from ebb.func.batched import Batched, active_levels, expanded, plain_of, wrap
-from ebb.nn.module import Module
+from ebb.autograd import forward_ad
+from ebb.autograd.functional import recording
+from ebb.func.batched import Batched, plain_of, wrap
+from ebb.func.recorded import Recorded, filled, records, tensors_of, with_zeros
 
-__all__ = [
-    "functional_call",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "linearize",
-    "stack_module_state",
-    "vjp",
-]
+__all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 
 Function = Callable[..., Any]
 Places = int | tuple[int, ...]
-_level = threading.local()
 
 
-@contextlib.contextmanager
-def _recording(values: Any) -> Iterator[bool]:
-    """Yield whether results are to be recorded: within another call, or for the caller."""
-    depth = getattr(_level, "depth", 0)
-    _level.depth = depth + 1
-    try:
-        with _C.enable_grad():
-            yield depth > 0 or any(one.requires_grad for one in _tensors(values))
-    finally:
-        _level.depth = depth
-
-
-def _tensors(values: Any) -> list[Tensor]:
-    found: list[Tensor] = []
-    map_leaves("func", values, lambda one: isinstance(one, Tensor) and found.append(one))
-    return found
-
-
-def _leaf(value: Any) -> Any:
-    """Return a tensor to differentiate by, that passes gradients on to where it came from."""
-    value = expanded(value)
-    if isinstance(value, Batched):
-        return wrap(_leaf_of(value._plain), value._levels)
-    return _leaf_of(value) if isinstance(value, Tensor) else value
-
-
-def _leaf_of(plain: Tensor) -> Tensor:
-    return plain.view_as(plain) if plain.requires_grad else plain.detach().requires_grad_()
-
-
-def _gradients(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor], **options: Any
-) -> list[Any]:
-    """Return what the engine gives; of each sample within vmap. None where nothing arrives."""
-    levels = tuple(active_levels())
-    if not levels:
-        return list(_C.grad(outputs, inputs, seeds, allow_unused=True, **options))
-    plain = [[plain_of(one, levels) for one in part] for part in (outputs, inputs, seeds)]
-    found = _C.grad(*plain, allow_unused=True, **options)
-    return [None if one is None else wrap(one, levels) for one in found]
-
-
-def _filled(call: str, like: Any, values: Sequence[Any]) -> Any:
-    """Return a container like another whose tensors are those given, in order."""
-    rest = iter(values)
-    return map_leaves(call, like, lambda one: next(rest) if isinstance(one, Tensor) else one)
-
-
-def _with_zeros(inputs: Sequence[Tensor], found: Sequence[Any]) -> list[Tensor]:
-    """Return gradients, zeros of inputs that have none."""
-    pairs = zip(inputs, found, strict=True)
-    return [_C.zeros_like(one) if got is None else got for one, got in pairs]
-
-
-def _parted(call: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+def parted(call: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """What a function returns: its result, and what it says beside that."""
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
         raise _C.ValueError(f"{call}: with has_aux 'func' must return a pair (result, auxiliary)")
-    return result[0], map_leaves(
-        call, result[1], lambda one: one.detach() if isinstance(one, Tensor) else one
-    )
+    return result
 
 
-def _picked(call: str, args: tuple[Any, ...], argnums: Places) -> tuple[int, ...]:
+def picked(call: str, args: tuple[Any, ...], argnums: Places) -> tuple[int, ...]:
+    """The places that argnums names among the arguments."""
     places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for one in places:
         if not -len(args) <= one < len(args):
@@ -131,23 +62,24 @@ def grad_and_value(func: Function, argnums: Places = 0, has_aux: bool = False) -
     check_callable(func)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        places = _picked("grad", args, argnums)
-        chosen = [args[one] for one in places]
-        with _recording((args, kwargs)) as is_recorded:
-            leaves = [map_leaves("grad", one, _leaf) for one in chosen]
+        places = picked("grad", args, argnums)
+        call = Recorded()
+        with recording():
+            leaves = [map_leaves("grad", args[one], call.leaf) for one in places]
             given = list(args)
             for place, one in zip(places, leaves, strict=True):
                 given[place] = one
-            value, auxiliary = _parted("grad", func(*given, **kwargs), has_aux)
+            value, auxiliary = parted("grad", func(*given, **kwargs), has_aux)
             if not isinstance(value, Tensor) or value.numel() != 1:
                 got = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
                 raise _C.ValueError(f"grad: 'func' must return a tensor of one element, got {got}")
-            wanted = _tensors(leaves)
+            wanted = tensors_of(leaves)
             found: Sequence[Any] = [None] * len(wanted)
             if value.requires_grad and wanted:
-                found = _gradients([value], wanted, [_C.ones_like(value)], create_graph=is_recorded)
-        grads = _filled("grad", tuple(leaves), _with_zeros(wanted, found))
-        value = value if is_recorded else value.detach()
+                seed, leads_out = _C.ones_like(value), call.leads_out([value])
+                found = call.gradients([value], wanted, [seed], create_graph=leads_out)
+            grads = filled("grad", tuple(leaves), with_zeros(wanted, found))
+            value, auxiliary = call.shown(value), call.shown(auxiliary)
         result = grads[0] if isinstance(argnums, int) else grads
         return result, ((value, auxiliary) if has_aux else value)
 
@@ -181,30 +113,30 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
         >>> multiply(ebb.ones(2))
         (tensor([2., 4.]),)
     """
-    with _recording(primals) as is_recorded:
-        leaves = tuple(map_leaves("vjp", one, _leaf) for one in primals)
-        outputs, auxiliary = _parted("vjp", func(*leaves), has_aux)
-    wanted, results = _tensors(leaves), _tensors(outputs)
+    call = Recorded()
+    with recording():
+        leaves = tuple(map_leaves("vjp", one, call.leaf) for one in primals)
+        outputs, auxiliary = parted("vjp", func(*leaves), has_aux)
+        wanted, results = tensors_of(leaves), tensors_of(outputs)
+        leads_out = call.leads_out(results)
+        shown, auxiliary = call.shown(outputs), call.shown(auxiliary)
 
     def multiply(cotangents: Any) -> tuple[Any, ...]:
-        seeds = _tensors(cotangents)
+        seeds = tensors_of(cotangents)
         if len(seeds) != len(results):
             raise _C.ValueError(f"vjp: needs {len(results)} cotangents, got {len(seeds)}")
         pairs = [(r, s) for r, s in zip(results, seeds, strict=True) if r.requires_grad]
         found: Sequence[Any] = [None] * len(wanted)
         if pairs and wanted:
-            found = _gradients(
-                [r for r, _ in pairs], wanted, [s for _, s in pairs], retain_graph=True,
-                create_graph=is_recorded or any(s.requires_grad for _, s in pairs),
-            )  # fmt: skip
-        return tuple(_filled("vjp", leaves, _with_zeros(wanted, found)))
+            given = [seed for _, seed in pairs]
+            is_kept = records() and (leads_out or Recorded().leads_out(given))
+            with recording():
+                found = call.gradients(
+                    [r for r, _ in pairs], wanted, given, retain_graph=True, create_graph=is_kept
+                )
+        return tuple(filled("vjp", leaves, with_zeros(wanted, found)))
 
-    shown = outputs if is_recorded else map_leaves("vjp", outputs, _detached)
     return (shown, multiply, auxiliary) if has_aux else (shown, multiply)
-
-
-def _detached(one: Any) -> Any:
-    return one.detach() if isinstance(one, Tensor) else one
 
 
 def jvp(
@@ -227,29 +159,31 @@ def jvp(
         (tensor([1., 4.]), tensor([2., 4.]))
     """
     del strict
-    flat, directions = _tensors(primals), _tensors(tangents)
+    flat, directions = tensors_of(primals), tensors_of(tangents)
     if not isinstance(primals, tuple) or len(flat) != len(directions):
         raise _C.ValueError(
             f"jvp: needs tuples with a tangent for each primal, got {len(flat)} primals and "
             f"{len(directions)} tangents"
         )
     with forward_ad.dual_level():
-        duals = [_dual(p, t) for p, t in zip(flat, directions, strict=True)]
-        outputs, auxiliary = _parted("jvp", func(*_filled("jvp", primals, duals)), has_aux)
-        parts = [_undual(one) for one in _tensors(outputs)]
-    values = _filled("jvp", outputs, [value for value, _ in parts])
-    result = (values, _filled("jvp", outputs, [tangent for _, tangent in parts]))
+        duals = [dual(p, t) for p, t in zip(flat, directions, strict=True)]
+        outputs, auxiliary = parted("jvp", func(*filled("jvp", primals, duals)), has_aux)
+        parts = [undual(one) for one in tensors_of(outputs)]
+        auxiliary = map_leaves("jvp", auxiliary, _primal)
+    values = filled("jvp", outputs, [value for value, _ in parts])
+    result = (values, filled("jvp", outputs, [tangent for _, tangent in parts]))
     return (*result, auxiliary) if has_aux else result
 
 
-def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
+def dual(primal: Tensor, tangent: Tensor) -> Tensor:
+    """A dual tensor, of each sample within vmap."""
     levels = tuple(active_levels())
     if not levels:
         return forward_ad.make_dual(primal, tangent)
     return wrap(forward_ad.make_dual(plain_of(primal, levels), plain_of(tangent, levels)), levels)
 
 
-def _undual(value: Tensor) -> tuple[Tensor, Tensor]:
+def undual(value: Tensor) -> tuple[Tensor, Tensor]:
     """Return a value and its tangent, zeros if it has none."""
     levels = value._levels if isinstance(value, Batched) else ()
     primal, tangent = forward_ad.unpack_dual(plain_of(value, levels))
@@ -257,215 +191,40 @@ def _undual(value: Tensor) -> tuple[Tensor, Tensor]:
     return wrap(primal, levels), wrap(tangent, levels)
 
 
+def _primal(one: Any) -> Any:
+    return undual(one)[0] if isinstance(one, Tensor) else one
+
+
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """Return ``func(*primals)`` and a function of tangents that multiplies by its Jacobian.
 
-    The second one runs ``func`` again on dual tensors.
+    The second one runs ``func`` again on dual tensors, with the random numbers of the first run.
 
+    Raises:
+        AutogradError: If a primal was written to before the second one is called.
     Example:
         >>> value, push = ebb.func.linearize(lambda x: x * x, ebb.tensor(3.0))
         >>> push(ebb.tensor(1.0))
         tensor(6.)
     """
-    return func(*primals), lambda *tangents: jvp(func, primals, tangents)[1]
+    state = _C.get_rng_state()
+    versions = [one._version for one in tensors_of(primals)]
+    value = func(*primals)
+    draws = not _C.get_rng_state().equal(state)
 
+    def push(*tangents: Any) -> Any:
+        if versions != [one._version for one in tensors_of(primals)]:
+            raise _C.AutogradError(
+                "linearize: needs primals as they were, got one that was written to since"
+                "\nhint: give linearize a clone() of it"
+            )
+        if not draws:
+            return jvp(func, primals, tangents)[1]
+        later = _C.get_rng_state()
+        _C.set_rng_state(state)
+        try:
+            return jvp(func, primals, tangents)[1]
+        finally:
+            _C.set_rng_state(later)
 
-def _jacobian(name: str, func: Function, argnums: Places, has_aux: bool, mode: str) -> Function:
-    check_callable(func)
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        places = _picked(name, args, argnums)
-        kept: list[Any] = []
-
-        def of_chosen(*chosen: Any) -> Any:
-            given = list(args)
-            for place, one in zip(places, chosen, strict=True):
-                given[place] = one
-            value, auxiliary = _parted(name, func(*given, **kwargs), has_aux)
-            kept[:] = [auxiliary]
-            return value
-
-        chosen = tuple(args[one] for one in places)
-        with _recording((args, kwargs)) as is_recorded:
-            inputs = chosen[0] if isinstance(argnums, int) else chosen
-            if active_levels():
-                found = _jacobian_of_samples(
-                    of_chosen, chosen, isinstance(argnums, int), is_recorded
-                )
-                return (found, kept[0]) if has_aux else found
-            found = functional.jacobian(of_chosen, inputs, create_graph=is_recorded, strategy=mode)
-        return (found, kept[0]) if has_aux else found
-
-    return run
-
-
-def _jacobian_of_samples(func: Function, inputs: Any, is_one: bool, is_recorded: bool) -> Any:
-    """Return the Jacobian of each sample, by a backward pass a row, whatever was asked for."""
-    leaves = [_leaf(one) for one in inputs]
-    found = func(*leaves)
-    outputs = list(found) if isinstance(found, tuple) else [found]
-    blocks = []
-    for out in outputs:
-        seeds = _C.eye(out.numel(), dtype=out.dtype, device=out.device)
-        rows = []
-        for seed in seeds.reshape(-1, *out.shape):
-            got: Sequence[Any] = [None] * len(leaves)
-            if out.requires_grad:
-                options = {"retain_graph": True, "create_graph": is_recorded}
-                got = _gradients([out], leaves, [seed], **options)
-            rows.append(_with_zeros(leaves, got))
-        of_inputs = [
-            _C.stack(list(each)).reshape(*out.shape, *leaf.shape)
-            for leaf, each in zip(leaves, zip(*rows, strict=True), strict=True)
-        ]
-        blocks.append(of_inputs[0] if is_one else tuple(of_inputs))
-    return tuple(blocks) if isinstance(found, tuple) else blocks[0]
-
-
-def jacrev(
-    func: Function, argnums: Places = 0, *, has_aux: bool = False, chunk_size: int | None = None
-) -> Function:
-    """Return a function that gives the Jacobian of ``func``, row by row, in reverse mode.
-
-    Args:
-        func: Takes tensors, returns a tensor or a tuple of tensors.
-        argnums: By which positional arguments to differentiate.
-        has_aux: Whether ``func`` returns a pair (result, auxiliary).
-        chunk_size: Accepted; rows are computed one after the other.
-    Example:
-        >>> ebb.func.jacrev(lambda x: x * x)(ebb.tensor([1.0, 2.0]))
-        tensor([[2., 0.],
-                [0., 4.]])
-    """
-    del chunk_size
-    return _jacobian("jacrev", func, argnums, has_aux, "reverse-mode")
-
-
-def jacfwd(
-    func: Function, argnums: Places = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Function:
-    """Return a function that gives the Jacobian of ``func``, column by column, in forward mode.
-
-    Example:
-        >>> ebb.func.jacfwd(lambda x: x * x)(ebb.tensor([1.0, 2.0]))
-        tensor([[2., 0.],
-                [0., 4.]])
-    """
-    del randomness
-    return _jacobian("jacfwd", func, argnums, has_aux, "forward-mode")
-
-
-def hessian(func: Function, argnums: Places = 0) -> Function:
-    """Return a function that gives the Hessian of ``func``: the Jacobian of its gradient.
-
-    Example:
-        >>> ebb.func.hessian(lambda x: (x**3).sum())(ebb.tensor([1.0, 2.0]))
-        tensor([[ 6.,  0.],
-                [ 0., 12.]])
-    """
-    return jacrev(jacrev(func, argnums), argnums)
-
-
-def functional_call(
-    module: Module,
-    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
-    """Call a module with other tensors in the place of its parameters and buffers.
-
-    Args:
-        module: As it is afterwards, also if the call fails.
-        parameter_and_buffer_dicts: Tensors by name, as ``named_parameters`` names them; or several
-            such dicts.
-        args: The positional arguments, or the only one.
-        kwargs: Keyword arguments.
-        tie_weights: Whether a parameter that has several names is replaced under all of them.
-        strict: Whether every parameter and buffer must be given.
-    Raises:
-        ValueError: If a name is not in the module, is given twice, or is missing with ``strict``.
-    Example:
-        >>> layer = ebb.nn.Linear(1, 1, bias=False)
-        >>> ebb.func.functional_call(layer, {"weight": ebb.tensor([[2.0]])}, ebb.tensor([3.0]))
-        tensor([6.])
-    """
-    several = parameter_and_buffer_dicts
-    dicts = [several] if isinstance(several, Mapping) else list(several)
-    given: dict[str, Tensor] = {}
-    for one in dicts:
-        repeated = sorted(given.keys() & one.keys())
-        if repeated:
-            raise _C.ValueError(f"functional_call: needs each name once, got {repeated[0]!r} twice")
-        given.update(one)
-    positional = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, given, tie_weights, strict):
-        return module(*positional, **(kwargs or {}))
-
-
-@dataclasses.dataclass(frozen=True)
-class _Home:
-    """Where a module holds a parameter or buffer."""
-
-    part: Module
-    kind: str
-    name: str
-
-    @property
-    def value(self) -> Any:
-        return self.part._registered[self.kind][self.name]
-
-    def put(self, value: Any) -> None:
-        """Hold another tensor, whatever it is, as attribute and in the list."""
-        self.part._registered[self.kind][self.name] = value
-        self.part.__dict__[self.name] = value
-
-
-@contextlib.contextmanager
-def _replaced(
-    module: Module, given: Mapping[str, Tensor], tie_weights: bool, strict: bool
-) -> Iterator[None]:
-    homes: dict[str, _Home] = {}
-    for prefix, part in module.named_modules(remove_duplicate=False):
-        for kind in ("parameter", "buffer"):
-            for name in part._registered[kind]:
-                homes[f"{prefix}.{name}".lstrip(".")] = _Home(part, kind, name)
-    for name in given:
-        if name not in homes:
-            raise _C.ValueError(f"functional_call: {type(module).__name__} has no {name!r}")
-    missing = [name for name, home in homes.items() if name not in given and home.value is not None]
-    if strict and missing:
-        raise _C.ValueError(f"functional_call: needs {missing[0]!r}, which is not given")
-    new = dict(given)
-    if tie_weights:
-        by_tensor = {id(homes[name].value): value for name, value in given.items()}
-        tied = {name: id(home.value) for name, home in homes.items() if name not in given}
-        new.update((name, by_tensor[one]) for name, one in tied.items() if one in by_tensor)
-    old = {name: homes[name].value for name in new}
-    try:
-        for name, value in new.items():
-            homes[name].put(value)
-        yield
-    finally:
-        for name, value in old.items():
-            homes[name].put(value)
-
-
-def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return the parameters and the buffers of like modules, each stacked along a new dim 0.
-
-    Example:
-        >>> parameters, buffers = ebb.func.stack_module_state([ebb.nn.Linear(2, 3)] * 4)
-        >>> list(parameters["weight"].shape)
-        [4, 3, 2]
-    """
-    if not models:
-        raise _C.ValueError("stack_module_state: needs at least one module, got none")
-    parameters = [dict(one.named_parameters()) for one in models]
-    buffers = [dict(one.named_buffers()) for one in models]
-    return (
-        {n: _C.stack([o[n].detach() for o in parameters]).requires_grad_() for n in parameters[0]},
-        {name: _C.stack([one[name] for one in buffers]) for name in buffers[0]},
-    )
+    return value, push

@@ -12,8 +12,9 @@ from typing import Any
 
 from ebb import _C
 from ebb._base.arguments import check_callable, map_leaves
+from ebb._base.transforms import active_levels
 from ebb._C import Tensor
-from ebb.func.batched import Batched, Level, active_levels, enter, leave
+from ebb.func.batched import Batched, Level, enter, leave
 
 __all__ = ["vmap"]
 

@@ -19,6 +19,7 @@ import ebb
 from ebb import _C
 from ebb._C import Tensor
 from ebb.func import samples
+from ebb.func.attributes import attribute
 from ebb.func.batched import Batched, asking, calls, is_tensor, levels_of, name_of, plain_of, wrap
 from ebb.func.rows import DIMS, ROWS
 
@@ -33,7 +34,7 @@ def call_batched(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """``func(*args, **kwargs)`` for every sample."""
     name = name_of(func)
     if name.endswith(".__get__"):
-        return _attribute(name.removesuffix(".__get__"), args[0])
+        return attribute(name.removesuffix(".__get__"), args[0])
     rule, writes = ROWS.get(name, (name, samples.is_write(name)))
     levels = levels_of(samples.arguments(args, kwargs))
     if kwargs.get("out") is not None:
@@ -58,18 +59,6 @@ def _check_written(name: str, written: Any, levels: Any) -> None:
             f"{name}: a tensor of all samples must not be written with one of each, under vmap"
             "\nhint: use the out-of-place form, or make the tensor by zeros_like() of a sample's"
         )
-
-
-def _attribute(name: str, value: Batched) -> Any:
-    """A property: of the samples' matrices, or what all of them have in common."""
-    if name not in ("T", "H"):
-        found = getattr(value._plain, name)
-    else:
-        if value.ndim > 2:
-            raise _C.ShapeError(f"{name}: needs at most two dims, got {value.ndim}")
-        turned = value._plain.transpose(-2, -1) if value.ndim == 2 else value._plain
-        found = turned.conj() if name == "H" else turned
-    return wrap(found, value._levels) if is_tensor(found) and found.ndim >= 1 else found
 
 
 def _wrapped(found: Any, levels: Any) -> Any:
@@ -240,6 +229,48 @@ def permute(func: Function, args: Any, kwargs: Any) -> Any:
         raise NoRuleError
     turned = tuple(one % first.ndim + count for one in order)
     return wrap(first._plain.permute(*range(count), *turned), first._levels)
+
+
+def as_strided(func: Function, args: Any, kwargs: Any) -> Any:
+    """A part of the memory of each sample, by sizes, strides and the offset of the first sample's.
+
+    Samples lie in one storage: the part of another one is where its own memory begins.
+    """
+    bound = _bound(func, args, kwargs)
+    named = bound.arguments
+    target = next(iter(named))
+    value = named[target]
+    levels = levels_of(samples.arguments(tuple(named.values()), {}))
+    if not isinstance(value, Batched):
+        raise NoRuleError
+    if value._levels != levels:
+        raise _C.NotImplementedError(
+            f"{name_of(func)}: needs an input that varies over all that other operands vary over "
+            "under vmap, got one that does not"
+        )
+    plain, count = value._plain, len(levels)
+    offset, size, stride = named.get("storage_offset"), named["size"], named["stride"]
+    offset = plain.storage_offset() if offset is None else offset
+    reach = _reach(size, stride)
+    most = _reach(value.shape, plain.stride()[count:]) + plain.storage_offset()
+    if reach >= 0 and not plain.storage_offset() <= offset <= most - reach:
+        raise _C.ValueError(
+            f"{name_of(func)}: needs a part of the memory of one sample under vmap, elements "
+            f"{plain.storage_offset()} to {most}, got {offset} to {offset + reach}"
+        )
+    named[target], named["storage_offset"] = plain, offset
+    if "src" in named:
+        named["src"] = plain_of(named["src"], levels)
+    named["size"] = (*plain.shape[:count], *size)
+    named["stride"] = (*plain.stride()[:count], *stride)
+    return wrap(func(named.pop(target), **named), levels)
+
+
+def _reach(sizes: Any, strides: Any) -> int:
+    """How far behind the first element the last one lies; -1 if there is none."""
+    if 0 in tuple(sizes):
+        return -1
+    return sum((size - 1) * step for size, step in zip(sizes, strides, strict=True))
 
 
 def _spread(sizes: Any) -> tuple[Any, ...]:
@@ -528,6 +559,7 @@ RULES: dict[str, Function] = {
     "images": images,
     "shape": shape,
     "permute": permute,
+    "as_strided": as_strided,
     "lists": lists,
     "matmul": matmul,
     "linear": linear,

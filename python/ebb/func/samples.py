@@ -61,10 +61,25 @@ def by_samples(
     for place in range(count):
         before_each()
         pick = lambda one: one.plain[place] if isinstance(one, _Lines) else one  # noqa: B023, E731
-        found.append(func(*mapped(given, pick), **mapped(named, pick)))
+        picked = mapped(given, pick)
+        before = _geometry(picked)
+        found.append(func(*picked, **mapped(named, pick)))
+        if before != _geometry(picked):
+            raise _C.NotImplementedError(
+                f"{name}: gives its tensor other memory or sizes, which a sample cannot have "
+                "under vmap\nhint: use a form that returns a new tensor"
+            )
     if isinstance(args[0] if args else None, Batched) and is_write(name):
         return args[0] if is_tensor(found[0]) or found[0] is None else found[0]
     return _stacked(name, found, sizes, levels)
+
+
+def _geometry(args: tuple[Any, ...]) -> Any:
+    """Where the first argument lies, and how: writes change what is there, nothing else."""
+    first = args[0] if args else None
+    if not is_tensor(first) or first.layout != ebb.strided:
+        return None
+    return first.data_ptr(), tuple(first.shape), first.stride(), first.dtype
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ebb import _C
+from ebb._base.transforms import is_in_transform, without_levels
 from ebb.errors import AutogradError as CheckpointError
 from ebb.utils.selective_checkpoint import (
     CheckpointPolicy,
@@ -91,7 +92,8 @@ def checkpoint(
     random numbers again, and the sequence in use is not disturbed; grad mode and default dtype are
     those of the first call. Checkpoints may be nested.
 
-    Tensors among the arguments are saved like operands: they must not be written to.
+    Tensors among the arguments are saved like operands: they must not be written to. Within
+    ``vmap`` and forward mode, whose samples and tangents are gone by then, it is an ordinary call.
 
     Args:
         use_reentrant: Must not be True: there is one implementation, called non-reentrant in
@@ -118,13 +120,15 @@ def checkpoint(
         raise _C.ValueError(
             f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}"
         )
+    if is_in_transform():
+        return function(*args, **kwargs)
     if context_fn is not None and _C.is_grad_enabled():
         function = _in_contexts(function, context_fn())
     stops = early_stop if _early_stop is None else _early_stop
     checks = determinism_check == "default"
     notes = debug if _debug is None else _debug
     options = bool(stops), checks, bool(preserve_rng_state), bool(notes)
-    return _C._checkpoint(function, args, kwargs, *options)
+    return _C._checkpoint(without_levels(function), args, kwargs, *options)
 
 
 def _in_contexts(function: Callable[..., Any], contexts: tuple[Any, Any]) -> Callable[..., Any]:

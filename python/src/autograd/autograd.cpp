@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/reach.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
 #include "python/src/calls/args.h"
 #include "python/src/calls/op_call.h"
+#include "python/src/calls/overrides.h"
+#include "python/src/calls/plain_args.h"
 
 namespace ebb::python {
 namespace {
@@ -146,7 +149,33 @@ PyObject* module_backward(PyObject*, PyObject* const* args, Py_ssize_t count, Py
       });
 }
 
+/// The method by which a class makes calls of grad() itself, of the first argument that has one: a
+/// sample under vmap. Null if none has.
+Ref own_grad(PyObject* const* args, Py_ssize_t count) {
+  const Ref name(PyUnicode_InternFromString("__ebb_grad__"));
+  const auto has_own = [&](PyObject* item) {
+    return has_override(item) && _PyType_Lookup(Py_TYPE(item), name.get()) != nullptr;
+  };
+  for (Py_ssize_t index = 0; index < count; ++index) {
+    PyObject* const value = args[index];
+    const bool is_list = PyTuple_Check(value) || PyList_Check(value);
+    const Py_ssize_t size = is_list ? PySequence_Fast_GET_SIZE(value) : 1;
+    PyObject* const* const items = is_list ? PySequence_Fast_ITEMS(value) : &value;
+    for (Py_ssize_t at = 0; at < size; ++at) {
+      if (has_own(items[at])) return Ref(PyObject_GetAttr(items[at], name.get()));
+    }
+  }
+  return Ref();
+}
+
 PyObject* module_grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  if (detail::overrides_exist) [[unlikely]] {
+    const Py_ssize_t all = count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
+    const Ref own = own_grad(args, all);
+    if (own.get() != nullptr) {
+      return PyObject_Vectorcall(own.get(), args, static_cast<size_t>(count), names);
+    }
+  }
   return guarded_call(grad_spec, {nullptr, args, count, names}, [&](const Arguments& arguments) {
     const std::vector<Place> outputs =
         to_places(arguments.object(0), "grad(): argument 'outputs'", Kind::places);
@@ -176,6 +205,16 @@ PyObject* module_grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
       grads = grad_between(outputs, inputs, seeds, options);
     }
     return result(std::move(grads));
+  });
+}
+
+// (tensors, own): whether a leaf that is none of `own` lies behind one of the tensors.
+PyObject* reaches_others(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    check_count("_reaches_others", count, 2);
+    const std::vector<Tensor> tensors = to_seeds(args[0], "tensors");
+    const std::vector<Tensor> own = to_seeds(args[1], "own");
+    return PyBool_FromLong(autograd::reaches_other_leaves(tensors, own) ? 1 : 0);
   });
 }
 
@@ -224,6 +263,7 @@ constexpr const char* kGradDoc =
 PyMethodDef kFunctions[] = {
     {"backward", as_method(module_backward), METH_FASTCALL | METH_KEYWORDS, kBackwardDoc},
     {"grad", as_method(module_grad), METH_FASTCALL | METH_KEYWORDS, kGradDoc},
+    {"_reaches_others", as_method(reaches_others), METH_FASTCALL, nullptr},
     {},
 };
 

@@ -32,7 +32,8 @@ class DefaultDTypeScope {
 };
 
 /// function(*args, **kwargs), to be called again. Tensors among the arguments are not kept but
-/// given back to it: they are saved like operands.
+/// given back to it: they are saved like operands. So are those of subclasses, but the object
+/// stays: another one would not be of the class.
 class KeptCall {
  public:
   KeptCall(PyObject* function, PyObject* args, PyObject* kwargs)
@@ -42,12 +43,13 @@ class KeptCall {
         dtype_(default_dtype()) {
     for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(args); ++index) {
       PyObject* const value = PyTuple_GET_ITEM(args, index);
-      PyTuple_SET_ITEM(args_.get(), index, Py_NewRef(is_tensor(value) ? Py_None : value));
+      PyObject* const kept = is_replaced(value) ? Py_None : value;
+      PyTuple_SET_ITEM(args_.get(), index, Py_NewRef(kept));
       if (is_tensor(value)) add(Ref(PyLong_FromSsize_t(index)), index, value);
     }
     PyObject *key, *value;
     for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value) != 0;) {
-      check_status(PyDict_SetItem(kwargs_.get(), key, is_tensor(value) ? Py_None : value));
+      check_status(PyDict_SetItem(kwargs_.get(), key, is_replaced(value) ? Py_None : value));
       if (is_tensor(value)) add(Ref::share(key), -1, value);
     }
   }
@@ -62,6 +64,7 @@ class KeptCall {
     const Ref kwargs(PyDict_Copy(kwargs_.get()));
     for (size_t at = 0; at < places_.size(); ++at) {
       const Place& place = places_[at];
+      if (!place.is_replaced) continue;
       Ref value(wrap(tensors[at]));
       if (place.index < 0) {
         check_status(PyDict_SetItem(kwargs.get(), place.key.get(), value.get()));
@@ -85,9 +88,11 @@ class KeptCall {
   struct Place {
     Py_ssize_t index;  // -1 for a keyword
     Ref key;
+    bool is_replaced;
   };
+  static bool is_replaced(PyObject* value) { return Py_IS_TYPE(value, tensor_type); }
   void add(Ref key, Py_ssize_t index, PyObject* tensor) {
-    places_.push_back({index, index < 0 ? std::move(key) : Ref()});
+    places_.push_back({index, index < 0 ? std::move(key) : Ref(), is_replaced(tensor)});
     tensors_.push_back(tensor_of(tensor));
   }
 

@@ -39,6 +39,11 @@ PyObject* exit_level(PyObject*, PyObject* level) {
   return Py_NewRef(Py_None);
 }
 
+/// The id of the innermost level, 0 for none.
+PyObject* current_level(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLongLong(current_forward_level());
+}
+
 // (primal, tangent, level)
 PyObject* make(PyObject*, PyObject* const* args, Py_ssize_t count) {
   check_count("make_dual", count, 3);
@@ -76,6 +81,7 @@ PyObject* levels(PyObject*, PyObject* object) {
 PyMethodDef kFunctions[] = {
     {"_enter_dual_level", enter_level, METH_NOARGS, nullptr},
     {"_exit_dual_level", guarded_method<exit_level>(), METH_O, nullptr},
+    {"_current_dual_level", current_level, METH_NOARGS, nullptr},
     {"_make_dual", guarded_method<make>(), METH_FASTCALL, nullptr},
     {"_unpack_dual", as_method(unpack), METH_FASTCALL, nullptr},
     {"_tangent_levels", levels, METH_O, nullptr},
