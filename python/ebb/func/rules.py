@@ -19,7 +19,6 @@ import ebb
 from ebb import _C
 from ebb._C import Tensor
 from ebb.func import samples
-from ebb.func.attributes import attribute
 from ebb.func.batched import Batched, asking, calls, is_tensor, levels_of, name_of, plain_of, wrap
 from ebb.func.rows import DIMS, ROWS
 
@@ -34,7 +33,7 @@ def call_batched(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """``func(*args, **kwargs)`` for every sample."""
     name = name_of(func)
     if name.endswith(".__get__"):
-        return attribute(name.removesuffix(".__get__"), args[0])
+        return samples.attribute(name.removesuffix(".__get__"), args[0])
     rule, writes = ROWS.get(name, (name, samples.is_write(name)))
     levels = levels_of(samples.arguments(args, kwargs))
     if kwargs.get("out") is not None:

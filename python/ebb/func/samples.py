@@ -3,7 +3,7 @@
 # Each argument that varies is taken apart along the dims of the levels, the function is called for
 # each sample, and what it returns is stacked. Writes go to views of the whole. This is right for
 # every function and as slow as the loop that vmap is to replace. Start reading at by_samples().
-"""The rule of functions that have none; what may draw random numbers."""
+"""The rule of functions that have none; what may draw random numbers; properties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import ebb
 from ebb import _C
 from ebb.autograd.function import bind_arguments as function_arguments
-from ebb.func.batched import Batched, Level, calls, is_tensor, levels_of, plain_of, wrap
+from ebb.func.batched import Batched, Level, asking, calls, is_tensor, levels_of, plain_of, wrap
 
 
 def arguments(args: Any, kwargs: Mapping[str, Any]) -> Iterator[Any]:
@@ -109,6 +109,30 @@ def apply_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _entered(found: Any, dim: int | None, levels: tuple[Level, ...]) -> Any:
     return found if dim is None or not is_tensor(found) else wrap(found.movedim(dim, 0), levels)
+
+
+# Of which ranks a sample may be turned; one without dims is turned to itself.
+_RANKS = {"T": range(3), "H": (0, 2), "mT": (0, *range(2, 64)), "mH": (0, *range(2, 64))}
+
+
+def attribute(name: str, value: Batched) -> Any:
+    """A property: of the samples' matrices, or what all of them have in common."""
+    if name in _RANKS:
+        return _turned(name, value)
+    found = getattr(value._plain, name)
+    if name == "nbytes":
+        return found // math.prod(one.size for one in value._levels)
+    return wrap(found, value._levels) if is_tensor(found) and found.ndim >= 1 else found
+
+
+def _turned(name: str, value: Batched) -> Any:
+    if value.ndim not in _RANKS[name]:
+        needed = {"T": "at most two dims", "H": "a matrix or a number"}
+        got = needed.get(name, "a number or at least two dims")
+        raise _C.ShapeError(f"{name}: needs {got}, got {value.ndim} dims")
+    with asking():
+        turned = value.transpose(-2, -1) if value.ndim > 1 else value
+        return turned.conj() if name in ("H", "mH") else turned
 
 
 class _Lines:
