@@ -22,6 +22,9 @@ def _deepcopy(self, memo):
     """Copy a leaf with its gradient and attributes."""
     if id(self) in memo:
         return memo[id(self)]
+    if getattr(self, "_is_made_anew", False):  # by a hook, before each call of its module
+        memo[id(self)] = self.detach().clone()
+        return memo[id(self)]
     if not self.is_leaf:
         raise ebb.AutogradError(
             f"deepcopy: needs a leaf, got a tensor made by {self.grad_fn.name()}\n"

@@ -394,3 +394,14 @@ def test_fused_layers_do_what_both_do(bias, affine):
     np.testing.assert_allclose(fused(y).detach(), both(y).detach(), rtol=1e-4, atol=1e-5)
     with pytest.raises(ebb.Error, match="fuse_linear_bn_eval: needs both modules in evaluation"):
         fuse_linear_bn_eval(linear.train(), norm)
+
+
+@pytest.mark.parametrize("norm", [weight_norm, spectral_norm])
+def test_a_module_with_a_weight_that_a_hook_computes_is_copied_after_it_ran(norm):
+    net = nn.Sequential(norm(nn.Linear(2, 2))).eval()
+    out = net(ebb.ones(1, 2))
+    twin = copy.deepcopy(net)
+    assert ebb.equal(twin(ebb.ones(1, 2)), out)
+    twin(ebb.ones(1, 2)).sum().backward()
+    assert all(one.grad is not None for one in twin.parameters())
+    assert all(one.grad is None for one in net.parameters())

@@ -38,7 +38,9 @@ class ComputedWeight:
 
     def __call__(self, module: Module, inputs: Any) -> None:
         """Set the weight; the module is about to be called."""
-        setattr(module, self.name, self.compute(module))
+        value = self.compute(module)
+        value._is_made_anew = True  # a deep copy of the module needs its value alone
+        setattr(module, self.name, value)
 
     def apply(self, caller: str, module: Module) -> Module:
         """Replace the parameter ``name`` of ``module`` by what it is computed from."""
