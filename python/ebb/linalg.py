@@ -111,7 +111,7 @@ def _matrix_norm(A, ord, dim, keepdim, dtype):  # noqa: N803
         )
     along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = _norm(A, 1, along, True, dtype=dtype)
-    found = sums.amax(across, True) if ord > 0 else sums.amin(across, True)
+    found = _extreme(sums, across, ord > 0)
     if keepdim:
         return found
     for one in sorted((rows, columns), reverse=True):
@@ -119,14 +119,18 @@ def _matrix_norm(A, ord, dim, keepdim, dtype):  # noqa: N803
     return found
 
 
+def _extreme(sizes, dim, is_largest):
+    """Return the largest size along ``dim``, 0 of none, or the smallest."""
+    if not is_largest:
+        return sizes.amin(dim, True)
+    return sizes.amax(dim, True) if sizes.shape[dim] else sizes.sum(dim, True)
+
+
 def _spectral_norm(matrix, ord, dims, keepdim, dtype):
     """Return a norm that is made of singular values."""
     matrix = matrix if dtype is None else matrix.to(dtype)
     values = svdvals(matrix.movedim(dims, (-2, -1)))
-    if ord == "nuc":
-        found = values.sum(-1)
-    else:
-        found = values.amax(-1) if ord > 0 else values.amin(-1)
+    found = values.sum(-1) if ord == "nuc" else _extreme(values, -1, ord > 0).squeeze(-1)
     if keepdim:
         for one in sorted(dims):
             found = found.unsqueeze(one)
@@ -137,6 +141,8 @@ def _spectral_norm(matrix, ord, dims, keepdim, dtype):
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:  # noqa: N803
     """Return how much a matrix may enlarge relative errors: its norm times that of its inverse.
 
+    That of a matrix without elements is 0.
+
     Args:
         p: An order of ``matrix_norm``; None stands for 2, the ratio of the extreme singular values.
 
@@ -144,6 +150,8 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:  # noqa: N803
         >>> ebb.linalg.cond(ebb.tensor([[2.0, 0.0], [0.0, 1.0]]))
         tensor(2.)
     """
+    if 0 in A.shape[-2:]:
+        return _given("cond", A.real.sum((-2, -1)), out)
     if p is None or p in (2, -2):
         values = svdvals(A)
         largest, smallest = values[..., 0], values[..., -1]

@@ -29,15 +29,10 @@ namespace ebb {
 namespace {
 
 using autograd::rules::adjoint;
+using autograd::rules::is_vectors;
 using ops::infer::check_ndim;
 
 Tensor turned(const Tensor& matrices) { return transpose(matrices, -2, -1); }
-
-/// Whether the right-hand side of a system is a batch of vectors.
-bool is_vectors(const Tensor& A, const Tensor& B) {
-  if (B.ndim() == 1) return true;
-  return A.ndim() - 1 == B.ndim() && equal(A.sizes().first(A.sizes().size() - 1), B.sizes());
-}
 
 }  // namespace
 

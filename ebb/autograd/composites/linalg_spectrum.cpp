@@ -24,7 +24,7 @@
 #include "ebb/autograd/ops/svd_parts.h"
 #include "ebb/autograd/ops/svd_values.h"
 #include "ebb/autograd/ops/transpose.h"
-#include "ebb/autograd/ops/zeros_like.h"
+#include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/rules/linalg/linalg_support.h"
 #include "ebb/ops/impl/linalg/linalg_spectrum.h"
 
@@ -65,10 +65,17 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrice
 
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& input, bool some, bool compute_uv) {
   const autograd::operands::svd call(input);
-  const auto [U, S, Vh] = svd_parts(input, !some);
-  const Tensor V = conj(transpose(Vh, -2, -1));
-  if (compute_uv) return {U, S, V};
-  return {zeros_like(U), S, zeros_like(V)};
+  if (compute_uv) {
+    const auto [U, S, Vh] = svd_parts(input, !some);
+    return {U, S, conj(transpose(Vh, -2, -1))};
+  }
+  const Tensor S = linalg_svdvals(input);
+  const auto zeros_of = [&](int64_t size) {
+    Shape shape = input.shape();
+    shape[input.ndim() - 2] = shape[input.ndim() - 1] = size;
+    return zeros(shape, input.dtype(), input.device());
+  };
+  return {zeros_of(input.size(-2)), S, zeros_of(input.size(-1))};
 }
 
 Tensor linalg_matrix_rank(const Tensor& A, std::optional<double> atol, std::optional<double> rtol,

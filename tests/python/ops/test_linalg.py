@@ -1,4 +1,6 @@
 # tests/python/ops/test_linalg.py -- linear algebra: what the generated rows cannot say.
+import math
+
 import numpy as np
 import pytest
 
@@ -145,7 +147,7 @@ def test_lu_gives_a_permutation_and_two_triangles(dtype):
 def test_lstsq_is_that_of_numpy(dtype):
     for shape in ((3, 3), (5, 3), (3, 5)):
         A, B = matrices(*shape, dtype=dtype), matrices(shape[0], 2, dtype=dtype, seed=1)
-        found = ebb.linalg.lstsq(A, B)
+        found = ebb.linalg.lstsq(A, B, driver="gelsd")
         X, residuals, rank, values = np.linalg.lstsq(A.numpy(), B.numpy(), rcond=None)
         assert np.allclose(found.solution.numpy(), X)
         assert np.allclose(found.residuals.numpy(), residuals) and found.rank.item() == rank
@@ -220,3 +222,75 @@ def test_reflections_make_the_orthonormal_factor(dtype):
     assert np.allclose(found.numpy(), np.linalg.qr(A.numpy())[0])
     with pytest.raises(ebb.ShapeError, match="A needs at least as many rows as columns"):
         ebb.linalg.householder_product(reflections.mT, tau)
+
+
+def test_a_large_matrix_beside_a_small_one_takes_no_digits_of_its_exponential():
+    batch = ebb.zeros(3, 2, 2, dtype=ebb.float64)
+    batch[0, 0, 0], batch[2] = 600.0, math.nan
+    batch[1] = ebb.tensor([[0.0, 1.0], [-1.0, 0.0]])
+    batch.requires_grad_()
+    found = ebb.linalg.matrix_exp(batch)
+    assert found[1, 0, 1].item() == pytest.approx(math.sin(1), abs=1e-15)
+    assert found[0].tolist() == [[pytest.approx(math.exp(600), rel=1e-10), 0], [0, 1]]
+    alone = batch[1].detach().requires_grad_()
+    (own,) = ebb.autograd.grad(ebb.linalg.matrix_exp(alone).sum(), alone)
+    (grad,) = ebb.autograd.grad(found.sum(), batch)
+    assert ebb.equal(grad[1], own) and grad[2].isnan().all()
+
+
+def test_the_power_0_of_any_matrix_is_the_identity():
+    A = ebb.tensor([[math.nan, math.inf], [1.0, 2.0]], requires_grad=True)
+    power = ebb.linalg.matrix_power(A, 0)
+    assert power.tolist() == [[1, 0], [0, 1]]
+    assert ebb.autograd.grad(power.sum(), A)[0].tolist() == [[0, 0], [0, 0]]
+
+
+# What each driver tells beside the solution: residuals, rank, singular values.
+DRIVERS = {
+    None: (0, 1, 0),
+    "gelsy": (0, 1, 0),
+    "gels": (1, 0, 0),
+    "gelsd": (1, 1, 1),
+    "gelss": (1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_what_lstsq_tells_depends_on_the_driver_as_in_pytorch(driver):
+    A, B = matrices(4, 2), matrices(4, 3, seed=1)
+    found = ebb.linalg.lstsq(A, B, driver=driver)
+    assert ebb.allclose(found.solution, ebb.linalg.pinv(A) @ B)
+    told = (
+        found.residuals.shape == (3,),
+        found.rank.shape == (),
+        found.singular_values.shape == (2,),
+    )
+    assert told == DRIVERS[driver]
+    empty = [one for one in found[1:] if one.shape == (0,)]
+    assert len(empty) == 3 - sum(told)
+    with pytest.raises(ValueError, match=r"^linalg\.lstsq: driver needs gels, gelsy, .* got 'qr'"):
+        ebb.linalg.lstsq(A, B, driver="qr")
+
+
+def test_lstsq_takes_a_matrix_of_fewer_dims_for_one_of_all():
+    A = ebb.tensor([[[1.0]], [[2.0]], [[4.0]]])
+    assert ebb.linalg.lstsq(A, ebb.ones(1, 1)).solution.tolist() == [[[1.0]], [[0.5]], [[0.25]]]
+    assert ebb.linalg.lstsq(A, ebb.ones(3, 1)).solution.shape == (3, 1)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 3, 4)])
+def test_svd_without_vectors_gives_square_zeros(shape):
+    U, S, V = ebb.svd(matrices(*shape), compute_uv=False)
+    assert U.shape == (*shape[:-1], shape[-2]) and V.shape == (*shape[:-2], shape[-1], shape[-1])
+    assert not U.any() and not V.any() and ebb.allclose(S, ebb.linalg.svdvals(matrices(*shape)))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3), (3, 0)])
+def test_norms_and_conditions_of_nothing_are_0(shape):
+    A = ebb.zeros(shape, dtype=ebb.complex64)
+    for order in ("fro", "nuc", 1, 2, ebb.inf):
+        assert not ebb.linalg.matrix_norm(A, order).any()
+        assert ebb.linalg.matrix_norm(A, order, keepdim=True).shape == (*shape[:-2], 1, 1)
+    for order in (None, 1, -1, 2, -2, ebb.inf):
+        found = ebb.linalg.cond(A, order)
+        assert found.shape == shape[:-2] and found.dtype == ebb.float32 and not found.any()

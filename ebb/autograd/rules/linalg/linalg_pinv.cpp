@@ -23,6 +23,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/linalg/linalg_spectrum.h"
 #include "ebb/autograd/rules/linalg/linalg_support.h"
+#include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/impl/linalg/linalg_spectrum.h"
 #include "ebb/ops/infer.h"
@@ -61,25 +62,52 @@ Tensor pinv_grad(const Tensor& grad, const Tensor& A, const Tensor& out) {
          matmul(matmul(raised, grad), raised);
 }
 
+namespace {
+
+/// What a driver of LAPACK tells beside the solution.
+struct LstsqResults {
+  bool rank = true, values = false, residuals = false;
+};
+
+LstsqResults results_of(std::optional<std::string_view> driver) {
+  if (!driver || *driver == "gelsy") return {};
+  if (*driver == "gels") return {.rank = false, .values = false, .residuals = true};
+  if (*driver == "gelsd" || *driver == "gelss") return {true, true, true};
+  throw ValueError(
+      str("linalg.lstsq: driver needs gels, gelsy, gelsd or gelss, got ", in_quotes(*driver)));
+}
+
+/// The sums of squares of what the solution misses, for each column.
+Tensor residuals_of(const Tensor& A, const Tensor& right, const Tensor& solution) {
+  const Tensor missed = right - matmul(A, solution);
+  const Tensor squares = missed * conj(missed);
+  return sum(is_complex(squares.dtype()) ? real(squares) : squares, Shape{-2});
+}
+
+}  // namespace
+
 std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& A, const Tensor& B,
-                                                 std::optional<double> rcond) {
+                                                 std::optional<double> rcond,
+                                                 std::optional<std::string_view> driver) {
   check_ndim("linalg_lstsq", "A", A, 2, kMaxDims);
   check_ndim("linalg_lstsq", "B", B, 1, kMaxDims);
-  const bool has_vectors = B.ndim() == A.ndim() - 1;
+  const LstsqResults wanted = results_of(driver);
+  const bool has_vectors = is_vectors(A, B);
   const Tensor right = has_vectors ? unsqueeze(B, -1) : B;
   if (right.ndim() < 2 || right.size(-2) != A.size(-2)) {
     throw ShapeError(
         str("linalg_lstsq: A needs as many rows as B, got ", describe(A), " and ", describe(B)));
   }
   const Tensor solution = matmul(pinv(A, {}, rcond), right);
-  const Tensor values = svd_values(detach(A));
-  const Tensor rank = linalg_matrix_rank(A, {}, rcond);
-  Tensor residuals = empty(Shape{0}, values.dtype(), values.device());
-  const bool is_full = rank.numel() == 0 || !any(ne(rank, A.size(-1))).item<bool>();
-  if (A.size(-2) > A.size(-1) && is_full) {
-    const Tensor missed = right - matmul(A, solution);
-    const Tensor squares = missed * conj(missed);
-    residuals = sum(is_complex(squares.dtype()) ? real(squares) : squares, Shape{-2});
+  const DType real_dtype = real_type_of(A.dtype());
+  const auto nothing = [&](DType dtype) { return empty(Shape{0}, dtype, A.device()); };
+  Tensor rank = nothing(DType::int64), values = nothing(real_dtype),
+         residuals = nothing(real_dtype);
+  if (wanted.rank) rank = linalg_matrix_rank(A, {}, rcond);
+  if (wanted.values) values = svd_values(detach(A));
+  if (wanted.residuals && A.size(-2) > A.size(-1)) {
+    const bool is_full = rank.numel() == 0 || !any(ne(rank, A.size(-1))).item<bool>();
+    if (is_full) residuals = residuals_of(A, right, solution);
   }
   return {has_vectors ? squeeze(solution, -1) : solution, residuals, rank, values};
 }

@@ -20,7 +20,8 @@ std::tuple<Tensor, Tensor, Tensor> svd_jvp(const Tensor& tangent, const Tensor& 
                                            const Tensor& Vh);
 Tensor pinv(const Tensor& A, std::optional<double> atol, std::optional<double> rtol);
 std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& A, const Tensor& B,
-                                                 std::optional<double> rcond);
+                                                 std::optional<double> rcond,
+                                                 std::optional<std::string_view> driver);
 
 /// The square root of Hermitian matrices, negative eigenvalues taken for 0.
 Tensor matrix_sqrth(const Tensor& A);

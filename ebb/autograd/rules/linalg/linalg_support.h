@@ -17,6 +17,12 @@
 namespace ebb::autograd::rules {
 
 inline Tensor adjoint(const Tensor& matrices) { return conj(transpose(matrices, -2, -1)); }
+/// Whether the right-hand side of a system is a batch of vectors.
+inline bool is_vectors(const Tensor& A, const Tensor& B) {
+  if (B.ndim() == 1) return true;
+  return A.ndim() - 1 == B.ndim() && equal(A.sizes().first(A.sizes().size() - 1), B.sizes());
+}
+
 inline Tensor diagonal_of(const Tensor& matrices) { return diagonal(matrices, 0, -2, -1); }
 /// One number per matrix, or per column, in a shape that broadcasts.
 inline Tensor per_matrix(const Tensor& numbers) { return unsqueeze(unsqueeze(numbers, -1), -1); }
