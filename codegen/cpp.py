@@ -16,7 +16,7 @@ from typing import Any
 import jinja2
 
 from codegen.dtypes import mask
-from codegen.model import Op, op_names
+from codegen.model import REFUSAL, Op, op_names
 from codegen.signature import Param
 
 
@@ -171,6 +171,8 @@ def render_with_ops(template: str, own: Iterable[str], **context: Any) -> str:
     headers = {op_header(name) for name in {*own, *called_ops(code)}}
     if "rules::" in code.replace("autograd::rules", ""):
         headers.add(written_header("ebb/autograd/rules", context["family"].name))
+    if REFUSAL in code:
+        headers.add("ebb/autograd/rules/refused.h")
     return code.replace(mark, "\n".join(f'#include "{one}"' for one in sorted(headers)), 1)
 
 

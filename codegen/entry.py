@@ -419,8 +419,10 @@ class _Entry:
             return {}
         if value == "none" or not names:
             return {}
+        if value == "refused":
+            value = dict.fromkeys(names, value)
         if not isinstance(value, dict):
-            self.fail("needs `grad: none` or a formula per tensor parameter")
+            self.fail("needs `grad: none`, `grad: refused` or a formula per tensor parameter")
         formulas = {name: str(formula) for name, formula in value.items()}
         for name in formulas:
             if name not in names:
@@ -428,7 +430,10 @@ class _Entry:
         for name in names:
             if name not in formulas:
                 self.fail(f"`grad` needs a formula or `none` for `{name}`", "grad")
-        return {name: formulas[name] for name in names}
+        return {
+            name: op.refusal(name) if formulas[name] == "refused" else formulas[name]
+            for name in names
+        }
 
     def joint(self, op: Op) -> str:
         text = self.text("joint")
@@ -440,7 +445,9 @@ class _Entry:
         return text
 
     def forward_rule(self, op: Op) -> str | dict[str, str]:
-        default = "auto" if op.is_pointwise and op.is_differentiable else "none"
+        default = (
+            "auto" if op.is_differentiable and (op.is_pointwise or op.only_refuses) else "none"
+        )
         value = self.values.get("jvp", default)
         if isinstance(value, dict):
             for name in value:
@@ -462,6 +469,7 @@ class _Entry:
             not op.is_inplace
             and op.composite != "hand-written"
             and (op.is_differentiable or bool(op.composite))
+            and not op.only_refuses
         )
         if value not in ("", "none") and not may_be_cast:
             self.fail("`amp` is for recorded ops and expressions of them, not in-place", "amp")

@@ -69,7 +69,8 @@ class NodePlan:
 
 def names_in(formula: str) -> list[tuple[str, str]]:
     """Names in a formula, each with the metadata asked of it (empty: the value itself)."""
-    return [(match[1], match[3] or "") for match in _NAME.finditer(formula)]
+    code = re.sub(r'"[^"]*"', '""', formula)
+    return [(match[1], match[3] or "") for match in _NAME.finditer(code)]
 
 
 def plan_node(op: Op) -> NodePlan:

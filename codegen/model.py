@@ -19,6 +19,10 @@ from codegen.signature import Param, Result, Signature
 NAMESPACES = ("linalg", "fft", "special")
 
 
+# How the formula of a gradient begins that is refused.
+REFUSAL = "autograd::refused_gradient("
+
+
 @dataclass(frozen=True)
 class SavedValue:
     """A value computed when recording: `save: {int[] sizes: expression}`."""
@@ -173,6 +177,30 @@ class Op:
         return any(formula != "none" for formula in self.grad.values()) or (
             self.is_inplace and bool(self.grad)
         )
+
+    @property
+    def shown_name(self) -> str:
+        """What users call it: linalg.solve, where the row has a namespace."""
+        if not self.namespace:
+            return self.name
+        return f"{self.namespace}.{self.name.removeprefix(self.namespace + '_')}"
+
+    def refusal(self, name: str) -> str:
+        """The formula of a tensor whose gradient raises."""
+        return f'{REFUSAL}"{self.shown_name}", "{name}")'
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The tensor parameters whose gradient raises."""
+        return tuple(name for name, text in self.grad.items() if text.startswith(REFUSAL))
+
+    @property
+    def only_refuses(self) -> bool:
+        """Whether it records a node that has nothing but errors to give."""
+        return bool(self.refused) and set(self.grad.values()) <= {
+            "none",
+            *(self.refusal(name) for name in self.refused),
+        }
 
     @property
     def differentiable_results(self) -> tuple[Result, ...]:

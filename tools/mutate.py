@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 from codegen.emit import autograd  # noqa: E402
 from codegen.formulas import names_in  # noqa: E402
 from codegen.generate import load_all, write_changed  # noqa: E402
-from codegen.model import Family, Op  # noqa: E402
+from codegen.model import REFUSAL, Family, Op  # noqa: E402
 
 RELEASE = ROOT / "build" / "release"
 MUTATE = ROOT / "build" / "mutate"
@@ -50,7 +50,6 @@ OTHER_TESTS = [
 # Neither its sign nor a factor makes this wrong.
 ZERO = "zeros_like(grad_out)"
 # What a rule's name starts with if it only raises.
-REFUSAL = "rules::refused_"
 # Their two arguments may be exchanged: IEEE products do not depend on the order. (mul0() does: what
 # its first argument masks stays 0.)
 SYMMETRIC = ("mul",)

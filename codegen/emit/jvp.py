@@ -22,7 +22,8 @@ class JvpView:
         self.inputs = [param for param in op.params if op.grad.get(param.name, "none") != "none"]
         # The expression for the tangents of all results, or an empty text.
         self.joint = op.jvp.get("joint", "") if isinstance(op.jvp, dict) else ""
-        if len(op.differentiable_results) != 1 and not self.joint:
+        self.has_several = bool(self.joint) or len(op.differentiable_results) != 1
+        if self.has_several and not self.joint and not op.only_refuses:
             raise SchemaError(
                 f"{op.file}:{op.line}: {op.full_name}: `jvp` of several results needs `joint`"
             )
@@ -32,7 +33,7 @@ class JvpView:
     @property
     def result_type(self) -> str:
         """One tangent or a list."""
-        return "std::vector<Tensor>" if self.result.is_list or self.joint else "Tensor"
+        return "std::vector<Tensor>" if self.result.is_list or self.has_several else "Tensor"
 
 
 def has_rule(op: Op) -> bool:

@@ -48,7 +48,10 @@ def row(op: Op) -> dict[str, Any]:
         "copies_inplace": op.copies_inplace,
         "copies_out": op.copies_out,
         "forms": [*op.forms, *(["out"] if op.copies_out else [])],
-        "differentiable": [name for name, formula in op.grad.items() if formula != "none"],
+        "differentiable": [
+            name for name, text in op.grad.items() if text != "none" and name not in op.refused
+        ],
+        "refused": list(op.refused),
         "checks": [kind for kind, _ in op.checks],
         "is_composite": bool(op.composite),
         "kernels": [use.name for use in op.kernels],

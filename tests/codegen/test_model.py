@@ -51,7 +51,7 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
         (
             "  grad: {input: grad_out * 0.5}\n",
             "",
-            "ops/little.yaml:1: half: needs `grad: none` or a formula per tensor parameter",
+            "ops/little.yaml:1: half: needs `grad: none`, `grad: refused` or a formula per tensor",
         ),
         (
             "  test: {numpy: input / 2}\n",

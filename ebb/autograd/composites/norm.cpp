@@ -11,6 +11,8 @@
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/native_batch_norm.h"
 #include "ebb/autograd/ops/reshape.h"
+#include "ebb/autograd/rules/linalg/linalg_support.h"
+#include "ebb/autograd/rules/refused.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
@@ -42,6 +44,17 @@ Tensor unbiased(const Tensor& var, int64_t count) {
   return mul(var, static_cast<double>(count) / static_cast<double>(count - 1));
 }
 
+/// Refuses running statistics whose gradient would be lost.
+void check_constant(const char* op, const Tensor& running_mean, const Tensor& running_var) {
+  using autograd::rules::is_followed;
+  if (running_mean.defined() && is_followed(running_mean)) {
+    autograd::refused_gradient(op, "running_mean");
+  }
+  if (running_var.defined() && is_followed(running_var)) {
+    autograd::refused_gradient(op, "running_var");
+  }
+}
+
 }  // namespace
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
@@ -51,6 +64,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   const autograd::CompositeCall call("batch_norm", __builtin_return_address(0));
   ops::infer::check_ndim(op, "input", input, 2, kMaxDims);
   if (!training) {
+    check_constant(op, running_mean, running_var);
     return std::get<0>(
         native_batch_norm(input, running_mean, running_var, weight, bias, false, eps));
   }
@@ -99,6 +113,7 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
   const autograd::CompositeCall call("instance_norm", __builtin_return_address(0));
   ops::infer::check_ndim(op, "input", input, 3, kMaxDims);
   if (!use_input_stats) {
+    check_constant(op, running_mean, running_var);
     return std::get<0>(
         native_batch_norm(input, running_mean, running_var, weight, bias, false, eps));
   }

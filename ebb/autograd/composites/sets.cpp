@@ -17,6 +17,7 @@
 #include "ebb/autograd/ops/cat.h"
 #include "ebb/autograd/ops/clamp.h"
 #include "ebb/autograd/ops/cumsum.h"
+#include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/expand.h"
@@ -43,7 +44,9 @@
 #include "ebb/autograd/ops/sort.h"
 #include "ebb/autograd/ops/unique.h"
 #include "ebb/autograd/ops/unique_consecutive.h"
+#include "ebb/autograd/ops/without_derivative.h"
 #include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/linalg/linalg_support.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/infer.h"
 
@@ -117,27 +120,34 @@ Found runs_of(const Tensor& input, const Tensor& rows, const Tensor& order,
   return {values, inverse, counts};
 }
 
+/// The values as a function of the input: a gradient that they get is refused.
+Found of_input(const char* op, const Tensor& input, const Found& found) {
+  if (!autograd::rules::is_followed(input)) return found;
+  return {without_derivative(input, std::get<0>(found), op), std::get<1>(found),
+          std::get<2>(found)};
+}
+
 }  // namespace
 
 Found unique(const Tensor& input, bool return_inverse, bool return_counts,
              std::optional<int64_t> dim) {
   const autograd::operands::unique call(input);
-  const NoGradGuard no_grad;
-  const Tensor rows = rows_of("unique", input, dim);
+  const Tensor given = detach(input), rows = rows_of("unique", given, dim);
+  const Wanted wanted{return_inverse, return_counts};
   if (rows.ndim() == 1) {
     const auto [sorted, order] = sort(rows, 0, false, true);
-    return runs_of(input, sorted, order, dim, {return_inverse, return_counts});
+    return of_input("unique", input, runs_of(given, sorted, order, dim, wanted));
   }
-  const Tensor order = order_of(rows);
-  return runs_of(input, index_select(rows, 0, order), order, dim, {return_inverse, return_counts});
+  const Tensor order = order_of(rows), sorted = index_select(rows, 0, order);
+  return of_input("unique", input, runs_of(given, sorted, order, dim, wanted));
 }
 
 Found unique_consecutive(const Tensor& input, bool return_inverse, bool return_counts,
                          std::optional<int64_t> dim) {
   const autograd::operands::unique_consecutive call(input);
-  const NoGradGuard no_grad;
-  const Tensor rows = rows_of("unique_consecutive", input, dim);
-  return runs_of(input, rows, {}, dim, {return_inverse, return_counts});
+  const Tensor given = detach(input), rows = rows_of("unique_consecutive", given, dim);
+  const Found found = runs_of(given, rows, {}, dim, {return_inverse, return_counts});
+  return of_input("unique_consecutive", input, found);
 }
 
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool /*assume_unique*/,

@@ -48,9 +48,4 @@ Tensor sinc_curve(const Tensor& grad, const Tensor& input, const Tensor& slope) 
   return mul0(grad, conj(where(is_near, near, far)));
 }
 
-Tensor refused_first_gradient(const Tensor&, const char* op) {
-  throw NotImplementedError(str(op, ": the derivative to `input` is not implemented, only that to ",
-                                "`other`\nhint: detach `input` first"));
-}
-
 }  // namespace ebb::autograd::rules

@@ -11,7 +11,4 @@ Tensor product_with_log_grad(const Tensor& grad, const Tensor& input, double log
 /// `grad` times the second derivative of sinc, whose first one is `slope`.
 Tensor sinc_curve(const Tensor& grad, const Tensor& input, const Tensor& slope);
 
-/// Throws NotImplementedError: `op` has no derivative to its first operand, `input`.
-[[noreturn]] Tensor refused_first_gradient(const Tensor& grad, const char* op);
-
 }  // namespace ebb::autograd::rules

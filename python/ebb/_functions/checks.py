@@ -8,7 +8,14 @@ from typing import Any
 
 import ebb
 from ebb._base.arguments import check_callable
-from ebb._C import Tensor
+from ebb._C import Tensor, _tangent_levels
+
+
+def is_followed(tensor: Tensor | None) -> builtins.bool:
+    """Return whether what is made of the tensor now may be differentiated."""
+    if tensor is None:
+        return False
+    return bool(_tangent_levels(tensor)) or (tensor.requires_grad and ebb.is_grad_enabled())
 
 
 def check_tensor(function, name, value):

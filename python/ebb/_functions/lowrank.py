@@ -8,6 +8,7 @@ from typing import Any
 import ebb
 from ebb import _C, linalg
 from ebb._C import ShapeError as _ShapeError, Tensor, ValueError as _ValueError
+from ebb._functions.checks import is_followed
 
 
 def _basis(A, q, niter):  # noqa: N803
@@ -134,7 +135,7 @@ def lobpcg(
             ),
         )
         values, vectors = values[..., :wanted], vectors[..., :wanted]
-    if _is_followed(A) or _is_followed(B):
+    if is_followed(A) or is_followed(B):
         return _followed(A, B, vectors, largest)
     return values, vectors
 
@@ -195,13 +196,6 @@ class _Search:
         if self.largest:
             values, vectors = values.flip(-1), vectors.flip(-1)
         return values[..., :width], basis @ vectors[..., :width]
-
-
-def _is_followed(tensor):
-    """Whether what is made of the tensor now may be differentiated."""
-    if tensor is None:
-        return False
-    return bool(_C._tangent_levels(tensor)) or (tensor.requires_grad and ebb.is_grad_enabled())
 
 
 def _followed(A, B, found, largest):  # noqa: N803

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import ebb
+from ebb import _C
 from ebb._C import (
     DTypeError as _DTypeError,
     ShapeError as _ShapeError,
@@ -17,6 +18,7 @@ from ebb._C import (
     ValueError as _ValueError,
     _copied_out,
 )
+from ebb._functions.checks import is_followed
 
 
 class Histogram(NamedTuple):
@@ -84,6 +86,11 @@ def _even_edges(op: str, bins: Any, column: Tensor, ends: Sequence[float] | None
     return ebb.linspace(low, high, bins + 1, dtype=column.dtype, device=column.device)
 
 
+def _of_samples(op: str, input: Tensor, found: Tensor) -> Tensor:
+    """Return ``found``, whose derivative to the samples is refused."""
+    return _C._ops.without_derivative(input, found, op) if is_followed(input) else found
+
+
 def _places(column: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     """Return the bin of each sample, the last edge in the last bin, and whether it has any."""
     found = ebb.searchsorted(edges, column.contiguous(), right=True) - 1
@@ -123,7 +130,7 @@ def histogram(
     """Return how many elements of ``input`` are in each bin: (hist, bin_edges).
 
     A bin holds its left edge, the last one its right edge too; elements outside of all, and NaN,
-    count nowhere. The result has the dtype of ``input`` and no gradient.
+    count nowhere. The result has the dtype of ``input``, and a derivative to ``weight`` alone.
 
     Args:
         input: Of a real floating dtype and any shape.
@@ -147,11 +154,11 @@ def histogram(
     _checked_samples(op, input, weight, getattr(input, "shape", ()))
     if range is not None and (isinstance(bins, Tensor) or len(range) != 2):
         raise _ValueError(f"{op}: range needs two numbers and a number of bins, got {range}")
-    with ebb.no_grad():
-        column = input.detach().reshape(-1)
-        is_given = isinstance(bins, Tensor)
-        edges = _given_edges(op, bins, input) if is_given else _even_edges(op, bins, column, range)
-        found = Histogram(_counted(column.unsqueeze(1), [edges], weight, density), edges)
+    column = input.detach().reshape(-1)
+    is_given = isinstance(bins, Tensor)
+    edges = _given_edges(op, bins, input) if is_given else _even_edges(op, bins, column, range)
+    counts = _counted(column.unsqueeze(1), [edges], weight, density)
+    found = Histogram(*(_of_samples(op, input, one) for one in (counts, edges)))
     if out is None:
         return found
     return Histogram(*(_copied_out(op, *pair) for pair in zip(found, out, strict=True)))
@@ -197,17 +204,18 @@ def histogramdd(
     has_edges = any(isinstance(one, Tensor) for one in each)
     if range is not None and (has_edges or len(range) != 2 * dims):
         raise _ValueError(f"{op}: range needs {2 * dims} numbers and numbers of bins, got {range}")
-    with ebb.no_grad():
-        points = input.detach().reshape(math.prod(input.shape[:-1]), dims)
-        edges = []
-        for dim, one in enumerate(each):
-            ends = None if range is None else range[2 * dim : 2 * dim + 2]
-            is_given = isinstance(one, Tensor)
-            column = points[:, dim]
-            edges.append(
-                _given_edges(op, one, input) if is_given else _even_edges(op, one, column, ends)
-            )
-        return HistogramDD(_counted(points, edges, weight, density), tuple(edges))
+    points = input.detach().reshape(math.prod(input.shape[:-1]), dims)
+    edges = []
+    for dim, one in enumerate(each):
+        ends = None if range is None else range[2 * dim : 2 * dim + 2]
+        is_given = isinstance(one, Tensor)
+        column = points[:, dim]
+        edges.append(
+            _given_edges(op, one, input) if is_given else _even_edges(op, one, column, ends)
+        )
+    counts = _counted(points, edges, weight, density)
+    shown = tuple(_of_samples(op, input, one) for one in edges)
+    return HistogramDD(_of_samples(op, input, counts), shown)
 
 
 def _dims_of(input: Tensor, dim: int | Sequence[int] | None) -> list[int]:

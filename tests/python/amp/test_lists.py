@@ -66,7 +66,7 @@ def with_leaves(row, arguments):
         leaves.append(value.detach().clone().requires_grad_())
         return leaves[-1]
 
-    free = set(arguments) - {*np.atleast_1d(row.test.get("constant", []))}
+    free = set(arguments) - {*row.refused, *np.atleast_1d(row.test.get("constant", []))}
     made = {name: leaf(value) if name in free else value for name, value in arguments.items()}
     return made, leaves
 

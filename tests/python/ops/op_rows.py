@@ -168,8 +168,7 @@ class Row:
     @property
     def refused(self) -> list[str]:
         """Tensor parameters whose formula raises: the row is not made of other ops."""
-        names = [] if self.data["is_composite"] else self.data["differentiable"]
-        return [name for name in names if name not in self.differentiable]
+        return self.data.get("refused", [])
 
     @property
     def layouts(self) -> tuple[str, ...]:

@@ -51,3 +51,15 @@ def test_a_singular_matrix_is_told_by_info():
 def test_pivots_that_lead_nowhere_are_refused(pivots):
     with pytest.raises(ebb.linalg.LinAlgError, match="needs pivots that name rows"):
         ebb.linalg.ldl_solve(ebb.eye(2), ebb.tensor(pivots).int(), ebb.ones(2, 1))
+
+
+@pytest.mark.parametrize("factor", [ebb.linalg.ldl_factor, ebb.linalg.ldl_factor_ex])
+def test_derivatives_of_factors_are_refused(factor):
+    A = ebb.eye(3).requires_grad_()
+    name = r"linalg\.ldl_factor_ex: the derivative to `A` is not implemented"
+    with pytest.raises(ebb.errors.NotImplementedError, match=name):
+        ebb.autograd.grad(factor(A)[0].sum() + A.sum(), A)
+    LD, pivots = ebb.linalg.ldl_factor(A.detach())
+    X = ebb.linalg.ldl_solve(LD.requires_grad_(), pivots, ebb.ones(3, 1))
+    with pytest.raises(ebb.errors.NotImplementedError, match=r"^linalg\.ldl_solve: .* `LD` is not"):
+        X.sum().backward()

@@ -192,3 +192,24 @@ def test_gradients_reach_samples_and_coordinates(edge_order, dtype):
 
     assert ebb.autograd.gradcheck(uneven, (x, place)) and ebb.autograd.gradcheck(even, (x,))
     assert ebb.autograd.gradgradcheck(uneven, (x, place))
+
+
+@pytest.mark.parametrize("density", [False, True])
+def test_histograms_have_the_derivative_to_weights(density):
+    x, weight = ebb.tensor(drawn(9)), ebb.rand(9, dtype=ebb.float64, requires_grad=True)
+    points = x.reshape(3, 3)
+
+    def counts(weight):
+        flat = ebb.histogram(x, 4, weight=weight, density=density).hist
+        return flat, ebb.histogramdd(points, 2, weight=weight[:3], density=density).hist
+
+    assert ebb.autograd.gradcheck(counts, (weight,), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("name", ["histogram", "histogramdd"])
+def test_derivatives_of_histograms_to_samples_are_refused(name):
+    x = ebb.tensor(drawn(4, 2), requires_grad=True)
+    for found in getattr(ebb, name)(x, 2):
+        first = found if isinstance(found, ebb.Tensor) else found[0]
+        with pytest.raises(ebb.errors.NotImplementedError, match=f"^{name}: the derivative to"):
+            first.sum().backward()
