@@ -11,6 +11,7 @@
 #include "ebb/autograd/ops/dist.h"
 #include "ebb/autograd/ops/greater.h"
 #include "ebb/autograd/ops/index_select.h"
+#include "ebb/autograd/ops/le.h"
 #include "ebb/autograd/ops/matmul.h"
 #include "ebb/autograd/ops/norm.h"
 #include "ebb/autograd/ops/pdist.h"
@@ -61,8 +62,13 @@ Tensor euclidean(const Tensor& x1, const Tensor& x2) {
   const Tensor squares =
       sum(square(x1), last, true) + transpose(sum(square(x2), last, true), -2, -1);
   const Tensor rest = squares - 2 * matmul(x1, transpose(x2, -2, -1));
-  const Tensor is_apart = greater(rest, 0);
-  return where(is_apart, sqrt(where(is_apart, rest, 1)), 0);
+  const Tensor is_none = le(rest, 0);
+  return where(is_none, 0, sqrt(where(is_none, 1, rest)));
+}
+
+/// The p-norms of differences along their last dim; 0 of points without coordinates.
+Tensor lengths(const Tensor& differences, double p) {
+  return norm(differences, differences.size(-1) == 0 ? 1 : p, Shape{-1});
 }
 
 /// The factor of each slice along `axis`: 1, or what brings its norm to `most`.
@@ -98,7 +104,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p,
   check_exponent("cdist", p);
   const bool is_product = wants_product(compute_mode, x1, x2);
   if (p == 2 && is_product) return euclidean(x1, x2);
-  return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, Shape{-1});
+  return lengths(unsqueeze(x1, -2) - unsqueeze(x2, -3), p);
 }
 
 Tensor pdist(const Tensor& input, double p) {
@@ -108,7 +114,7 @@ Tensor pdist(const Tensor& input, double p) {
   const Tensor pairs = to_device(combinations(arange(input.size(0))), input.device());
   const Tensor difference =
       index_select(input, 0, select(pairs, 1, 0)) - index_select(input, 0, select(pairs, 1, 1));
-  return norm(difference, p, Shape{1});
+  return lengths(difference, p);
 }
 
 Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {

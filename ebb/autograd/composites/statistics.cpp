@@ -2,6 +2,8 @@
 // often, how variables vary together.
 #include "ebb/autograd/operands/statistics.h"
 
+#include <limits>
+
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
@@ -16,6 +18,7 @@
 #include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/corrcoef.h"
 #include "ebb/autograd/ops/cov.h"
+#include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/diagonal.h"
 #include "ebb/autograd/ops/eq.h"
 #include "ebb/autograd/ops/expand.h"
@@ -24,6 +27,7 @@
 #include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/imag.h"
 #include "ebb/autograd/ops/lerp.h"
+#include "ebb/autograd/ops/logical_or.h"
 #include "ebb/autograd/ops/matmul.h"
 #include "ebb/autograd/ops/median.h"
 #include "ebb/autograd/ops/mode.h"
@@ -44,6 +48,7 @@
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/linalg/linalg_support.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/index_check.h"
@@ -209,7 +214,11 @@ Tensor nanmedian(const Tensor& input) {
   const autograd::operands::nanmedian call(input);
   if (input.numel() == 0 && is_floating(input.dtype())) return median(input);  // NaN
   check_not_empty("nanmedian", input);
-  return std::get<0>(nanmedian(reshape(input, Shape{-1}), 0, false));
+  const Tensor found = std::get<0>(nanmedian(detach(reshape(input, Shape{-1})), 0, false));
+  if (!autograd::rules::is_followed(input)) return found;
+  // As the largest of those that equal it, which share the gradient.
+  const Tensor is_equal = logical_or(eq(input, found), ne(found, found));
+  return amax(where(is_equal, input, -std::numeric_limits<double>::infinity()));
 }
 
 Pair nanmedian(const Tensor& input, int64_t dim, bool keepdim) {
@@ -248,7 +257,9 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
            const Tensor& aweights) {
   const autograd::operands::cov call(input, fweights, aweights);
   check_ndim("cov", "input", input, 0, 2);
-  const Tensor values = is_differentiable(input.dtype()) ? input : cast(input, default_dtype());
+  DType dtype = input.dtype();
+  if (aweights.defined()) dtype = promote(dtype, aweights.dtype());
+  const Tensor values = cast(input, is_differentiable(dtype) ? dtype : default_dtype());
   const Tensor rows = values.ndim() == 2 ? values : reshape(values, Shape{1, -1});
   const int64_t count = rows.size(1);
   const DType real_dtype = real_type_of(rows.dtype());

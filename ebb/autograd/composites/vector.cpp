@@ -1,16 +1,26 @@
 // ebb/autograd/composites/vector.cpp -- lengths, angles and distances of vectors along a dim.
 #include <vector>
 
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operands/loss.h"
 #include "ebb/autograd/operands/norm.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
+#include "ebb/autograd/ops/amax.h"
 #include "ebb/autograd/ops/broadcast_tensors.h"
 #include "ebb/autograd/ops/cast.h"
+#include "ebb/autograd/ops/clamp_min.h"
 #include "ebb/autograd/ops/cosine_similarity.h"
+#include "ebb/autograd/ops/detach.h"
+#include "ebb/autograd/ops/frexp_exponent.h"
+#include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/ldexp.h"
+#include "ebb/autograd/ops/less.h"
+#include "ebb/autograd/ops/neg.h"
 #include "ebb/autograd/ops/norm.h"
 #include "ebb/autograd/ops/normalize.h"
+#include "ebb/autograd/ops/ones_like.h"
 #include "ebb/autograd/ops/pairwise_distance.h"
 #include "ebb/autograd/ops/sqrt.h"
 #include "ebb/autograd/ops/sum.h"
@@ -20,12 +30,29 @@
 namespace ebb {
 namespace {
 
-/// The p-norm of each vector along `dim`, or eps if that is larger.
-Tensor length_of(const Tensor& input, double p, int64_t dim, bool keepdim, double eps) {
-  if (is_complex(input.dtype())) return length_of(abs(input), p, dim, keepdim, eps);
-  const Tensor length = p == 2 ? sqrt(sum(input * input, IntSpan{dim}, keepdim))
-                               : norm(input, p, IntSpan{dim}, keepdim);
-  return where(length > eps, length, eps);
+/// The power of two for each vector along `dim` that brings its elements below 1, if they are not:
+/// then none of their powers leaves the range of the dtype, and no digit is lost.
+Tensor shrinking(const Tensor& input, int64_t dim) {
+  const NoGradGuard no_grad;
+  const Tensor sizes = abs(detach(input));
+  const Shape dims{dim};
+  const Tensor top = sizes.size(dim) == 0 ? sum(sizes, dims, true) : amax(sizes, dims, true);
+  const Tensor exponent = clamp_min(frexp_exponent(top), Scalar(0));
+  return ldexp(ones_like(exponent), neg(exponent));
+}
+
+/// Each vector along `dim` over its p-norm, or over eps if that is larger; NaN stays. Quotients of
+/// products of lengths would leave the range of the dtype long before.
+Tensor direction_of(const Tensor& input, double p, int64_t dim, double eps) {
+  const bool may_overflow = p > 0 && input.ndim() > 0;
+  const Tensor scale = may_overflow ? shrinking(input, dim)
+                                    : full({}, 1.0, real_type_of(input.dtype()), input.device());
+  const Tensor vectors = input * scale;
+  const Tensor sizes = is_complex(input.dtype()) ? abs(vectors) : vectors;
+  const Tensor length =
+      p == 2 ? sqrt(sum(sizes * sizes, IntSpan{dim}, true)) : norm(sizes, p, IntSpan{dim}, true);
+  const Tensor least = scale * eps;
+  return vectors / where(less(length, least), least, length);
 }
 
 }  // namespace
@@ -33,7 +60,7 @@ Tensor length_of(const Tensor& input, double p, int64_t dim, bool keepdim, doubl
 Tensor normalize(const Tensor& input, double p, int64_t dim, double eps) {
   const autograd::operands::normalize call(input);
   const Tensor wide = autograd::widened(input);
-  return cast(wide / length_of(wide, p, dim, true, eps), input.dtype());
+  return cast(direction_of(wide, p, dim, eps), input.dtype());
 }
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
@@ -44,9 +71,8 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const DType common = promote(x1.dtype(), x2.dtype());  // a length of its own is one of these too
   const Tensor first = autograd::widened(cast(both[0], common));
   const Tensor second = autograd::widened(cast(both[1], common));
-  const Tensor product = sum(first * second, IntSpan{dim});
   const Tensor cosine =
-      product / (length_of(first, 2, dim, false, eps) * length_of(second, 2, dim, false, eps));
+      sum(direction_of(first, 2, dim, eps) * direction_of(second, 2, dim, eps), IntSpan{dim});
   const bool has_own_dtype = x1.dtype() == x2.dtype();
   return has_own_dtype ? cast(cosine, x1.dtype()) : cosine;
 }

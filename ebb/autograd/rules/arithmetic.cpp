@@ -29,6 +29,7 @@
 #include "ebb/autograd/ops/ge.h"
 #include "ebb/autograd/ops/hypot.h"
 #include "ebb/autograd/ops/isinf.h"
+#include "ebb/autograd/ops/isnan.h"
 #include "ebb/autograd/ops/less.h"
 #include "ebb/autograd/ops/log.h"
 #include "ebb/autograd/ops/mul.h"
@@ -100,6 +101,13 @@ Tensor pow_grad_number_exponent(const Tensor& grad, const Scalar& input, const T
 Tensor larger_share(const Tensor& grad, const Tensor& input, const Tensor& other) {
   const Tensor shared = where(eq(input, other), mul(grad, 0.5), grad);
   return where(less(input, other), 0, shared);
+}
+
+Tensor number_share(const Tensor& share, const Tensor& grad, const Tensor& input,
+                    const Tensor& other) {
+  const Tensor has_none = isnan(input), is_alone = isnan(other);
+  const Tensor of_pair = where(has_none, 0, share);
+  return where(is_alone, where(has_none, mul(grad, 0.5), grad), of_pair);
 }
 
 Tensor hypot_grad(const Tensor& grad, const Tensor& input, const Tensor& out) {

@@ -51,3 +51,12 @@ def test_many_rows_of_a_half_type_keep_distances_whose_squares_it_cannot_hold():
 def test_points_of_two_dtypes_are_refused_for_few_rows_and_many(rows):
     with pytest.raises(TypeError, match="cdist: x1 and x2 need one dtype"):
         ebb.cdist(ebb.ones(rows, 2), ebb.ones(rows, 2, dtype=ebb.float64))
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, ebb.inf])
+def test_points_without_coordinates_are_0_apart(p):
+    points = ebb.zeros(3, 0, requires_grad=True)
+    assert ebb.cdist(points, points, p).tolist() == [[0.0] * 3] * 3
+    assert ebb.pdist(points, p).tolist() == [0.0] * 3
+    (ebb.cdist(points, points, p).sum() + ebb.pdist(points, p).sum()).backward()
+    assert points.grad.shape == (3, 0)

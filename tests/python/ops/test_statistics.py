@@ -112,3 +112,18 @@ def test_weights_of_observations_follow_numpy():
         wanted = np.cov(x, ddof=correction, fweights=counts, aweights=shares)
         np.testing.assert_allclose(got, wanted, rtol=1e-12)
     assert ebb.corrcoef(ebb.tensor([1.0, 2.0])).item() == 1.0
+
+
+FLOATING = [ebb.float16, ebb.bfloat16, ebb.float32, ebb.float64]
+
+
+@pytest.mark.parametrize("input", [*FLOATING, ebb.int32])
+@pytest.mark.parametrize("weights", FLOATING)
+def test_covariances_have_the_dtype_of_observations_and_weights_together(input, weights):
+    observed, counted = ebb.arange(6).reshape(2, 3).to(input), ebb.ones(3, dtype=weights)
+    found = ebb.cov(observed, aweights=counted)
+    assert found.dtype == ebb.promote_types(input, weights)
+    assert found.tolist() == [[1, 1], [1, 1]]
+    assert ebb.cov(observed, fweights=ebb.ones(3, dtype=ebb.int64)).dtype == (
+        ebb.float32 if input == ebb.int32 else input
+    )

@@ -16,6 +16,7 @@
 #include "ebb/autograd/ops/greater.h"
 #include "ebb/autograd/ops/less.h"
 #include "ebb/autograd/ops/log.h"
+#include "ebb/autograd/ops/logical_or.h"
 #include "ebb/autograd/ops/mean.h"
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/mul0.h"
@@ -85,12 +86,13 @@ Tensor sign_of(const Tensor& x) {
   return sub(cast(greater(x, 0), x.dtype()), cast(less(x, 0), x.dtype()));
 }
 
-/// sign(x) (|x| / norm)^(p - 1), 0 where x is.
+/// sign(x) (|x| / norm)^(p - 1), 0 where x is, and beside an element 0 that alone makes a norm of
+/// negative order.
 Tensor power_slopes(const Tensor& input, const Tensor& kept, double p) {
   const Tensor ratio = div(magnitude(widened(input)), with_ones_for_zeros(kept));
-  const Tensor is_zero = eq(input, 0);
-  const Tensor power = exp(mul(log(where(is_zero, 1, ratio)), p - 1));
-  return where(is_zero, 0, mul(sign_of(input), power));
+  const Tensor is_flat = logical_or(eq(input, 0), eq(kept, 0));
+  const Tensor power = exp(mul(log(where(is_flat, 1, ratio)), p - 1));
+  return where(is_flat, 0, mul(sign_of(input), power));
 }
 
 Tensor as_input(const Tensor& input, const Tensor& out) {

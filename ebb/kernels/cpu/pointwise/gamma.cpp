@@ -71,7 +71,7 @@ struct Zeta {
     if (s == 1) return kInfinity<W>;
     if (s < 1) return kNaN<W>;
     if (q > 0) return of_positive(s, q);
-    if (q == std::floor(q)) return std::isinf(q) ? kNaN<W> : kInfinity<W>;
+    if (q == std::floor(q)) return kInfinity<W>;
     if (std::isinf(s) || s != std::floor(s)) return kNaN<W>;
     // The terms below 0 are those of two sums over positive numbers.
     const W fraction = -q - std::floor(-q);

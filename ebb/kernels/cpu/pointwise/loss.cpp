@@ -30,8 +30,13 @@ struct LogisticLoss {
   template <class D, class V>
   static HWY_INLINE Terms<V> terms(D d, V x, V t) {
     const V tail = log_one_plus(d, exp_of(d, hn::Neg(hn::Abs(x))));
-    const V above = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);  // keeps NaN
-    return {hn::NegMulAdd(t, x, above), tail};
+    const V zero = hn::Zero(d);
+    const auto is_negative = hn::Lt(x, zero);
+    const V above = hn::IfThenElse(is_negative, zero, x);  // keeps NaN
+    // An infinite logit costs nothing where the target is its own, else its size.
+    const V share = hn::IfThenElse(is_negative, hn::Neg(t), hn::Sub(hn::Set(d, 1), t));
+    const V far = hn::IfThenElse(hn::Eq(share, zero), zero, hn::Mul(share, x));
+    return {hn::IfThenElse(hn::IsInf(x), far, hn::NegMulAdd(t, x, above)), tail};
   }
 };
 

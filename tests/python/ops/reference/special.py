@@ -195,9 +195,7 @@ def zeta(s: float, q: float) -> float:
     if s < 1:
         return math.nan
     if q <= 0:
-        if math.isinf(q):
-            return math.nan
-        if q == math.floor(q):
+        if math.isinf(q) or q == math.floor(q):
             return math.inf
         if math.isinf(s) or s != math.floor(s):
             return math.nan
