@@ -102,7 +102,7 @@ Tensor sum_to_size(const Tensor& input, IntSpan size) {
     throw ShapeError(str("sum_to_size: size must broadcast to the shape of input, got ",
                          PrintShape{size}, " for ", describe(input)));
   }
-  return summed.empty() ? input : reshape(sum(input, IntSpan(summed), true, input.dtype()), size);
+  return summed.empty() ? input : reshape(sum(input, IntSpan(summed), true), size);
 }
 
 Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value) {

@@ -6,6 +6,7 @@
 
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/arange.h"
 #include "ebb/autograd/ops/avg_pool.h"
 #include "ebb/autograd/ops/cast.h"
@@ -19,6 +20,7 @@
 #include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/local_response_norm.h"
 #include "ebb/autograd/ops/max.h"
+#include "ebb/autograd/ops/max_pool.h"
 #include "ebb/autograd/ops/min.h"
 #include "ebb/autograd/ops/pow.h"
 #include "ebb/autograd/ops/reshape.h"
@@ -78,6 +80,18 @@ Shape unpooled_sizes(const char* op, int dims, const Tensor& input, IntSpan kern
       str(op, ": output_size needs ", dims, " numbers, each at least 0, got ", PrintShape{given}));
 }
 
+/// The largest magnitude in each window, or the smallest.
+Tensor extreme_magnitudes(const Tensor& input, const Shape& kernel, const Shape& steps,
+                          bool ceil_mode, bool is_largest) {
+  const Shape once(std::vector<int64_t>(kernel.size(), 1)),
+      none(std::vector<int64_t>(kernel.size(), 0));
+  const Tensor sizes = abs(input);
+  const auto largest = [&](const Tensor& of) {
+    return std::get<0>(max_pool(of, kernel, steps, none, once, ceil_mode));
+  };
+  return is_largest ? largest(sizes) : -largest(-sizes);
+}
+
 }  // namespace
 
 Tensor lp_pool(const char* op, int dims, const Tensor& input, double norm_type, IntSpan kernel_size,
@@ -87,6 +101,9 @@ Tensor lp_pool(const char* op, int dims, const Tensor& input, double norm_type, 
   const Shape kernel = pool_list(op, "kernel_size", kernel_size, dims);
   const bool has_stride = stride && !stride->empty();
   const Shape steps = has_stride ? pool_list(op, "stride", *stride, dims) : kernel;
+  if (std::isinf(norm_type)) {
+    return extreme_magnitudes(input, kernel, steps, ceil_mode, norm_type > 0);
+  }
   const Shape no_padding = pool_list(op, "padding", Shape{0}, dims);
   const Tensor powers = pow(autograd::widened(input), norm_type);
   const Tensor means = avg_pool(powers, kernel, steps, no_padding, ceil_mode, true, std::nullopt);

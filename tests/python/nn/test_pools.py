@@ -1,4 +1,6 @@
 # tests/python/nn/test_pools.py -- pools of other kinds through their functions and layers.
+import math
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,15 @@ def test_cross_map_normalisation_sums_channels_around():
     # An even size takes the channels that the odd one below it has, as in PyTorch.
     even = nn.CrossMapLRN2d(4, alpha=0.4, beta=0.5, k=2)(x)
     assert ebb.allclose(even, F.local_response_norm(x, 3, 0.3, 0.5, 2))
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_norms_of_infinite_order_take_the_extreme_magnitude_of_a_window(dims):
+    x = ebb.tensor([[-3.0, 2.0, 1.0, -4.0, 0.5]], requires_grad=True)
+    shaped = x.reshape(1, *[1] * (dims - 1), 5)
+    kernel, pool = [1] * (dims - 1) + [2], getattr(F, f"lp_pool{dims}d")
+    assert pool(shaped, math.inf, kernel).flatten().tolist() == [3.0, 4.0]
+    assert pool(shaped, -math.inf, kernel).flatten().tolist() == [2.0, 1.0]
+    assert pool(shaped, math.inf, kernel, ceil_mode=True).flatten().tolist() == [3.0, 4.0, 0.5]
+    pool(shaped, math.inf, kernel).sum().backward()
+    assert x.grad.tolist() == [[-1.0, 0.0, 0.0, -1.0, 0.0]]

@@ -125,3 +125,10 @@ def test_what_is_not_zero_is_found_in_every_shape(shape, share):
     assert np.array_equal(x.nonzero().numpy(), np.argwhere(values))
     if values.ndim > 1:
         assert np.array_equal(x.mT.nonzero().numpy(), np.argwhere(np.swapaxes(values, -1, -2)))
+
+
+@pytest.mark.parametrize("dtype", [ebb.bool, ebb.uint8, ebb.int16, ebb.int64])
+def test_sum_to_size_sums_integers_to_int64(dtype):
+    ones = ebb.ones(300, dtype=dtype)
+    assert ones.sum_to_size(1).tolist() == [300] and ones.sum_to_size(1).dtype == ebb.int64
+    assert ones.sum_to_size(300).dtype == dtype

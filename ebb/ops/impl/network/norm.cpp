@@ -247,6 +247,10 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
                   double eps) {
   constexpr const char* op = "group_norm";
   const RowNorm norm = groups_of(op, input, num_groups, eps);
+  if (input.numel() == num_groups) {
+    throw ValueError(str(op, ": needs more than one value per group, got ", infer::describe(input),
+                         " in ", num_groups, " groups"));
+  }
   const int64_t shape[] = {input.size(1)};
   check_factor(op, "weight", weight, shape, input);
   check_factor(op, "bias", bias, shape, input);

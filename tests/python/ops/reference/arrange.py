@@ -121,7 +121,7 @@ def sum_to_size(a: dict[str, Any]) -> np.ndarray:
     lead = a["input"].ndim - len(a["size"])
     sizes = [1] * lead + list(a["size"])
     summed = tuple(dim for dim, size in enumerate(sizes) if size != a["input"].shape[dim])
-    return a["input"].sum(summed, keepdims=True).astype(a["input"].dtype).reshape(a["size"])
+    return np.asarray(a["input"].sum(summed, keepdims=True)).reshape(a["size"])
 
 
 def nonzero_static(a: dict[str, Any]) -> np.ndarray:
