@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 import ebb
-from tests.python.ops.op_rows import draw_matrices
+from tests.cases import by_op, each_of
+from tests.python.ops.op_rows import (
+    Array,
+    call as call_row,
+    draw_matrices,
+    load_rows,
+    make_arguments,
+)
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 
@@ -294,3 +301,47 @@ def test_norms_and_conditions_of_nothing_are_0(shape):
     for order in (None, 1, -1, 2, -2, ebb.inf):
         found = ebb.linalg.cond(A, order)
         assert found.shape == shape[:-2] and found.dtype == ebb.float32 and not found.any()
+
+
+SCALES = (1.0, 1e6, 1e-6)  # of the matrices of a batch
+
+
+def is_of_matrices(row, case):
+    """Whether a batch may stand in front of each tensor of a call."""
+    shapes = [one.shape for one in case.arguments.values() if isinstance(one, Array)]
+    fronts = {one[:-2] for one in shapes}
+    return len(fronts) == 1 and all(len(one) > 1 and 0 not in one for one in shapes)
+
+
+OF_MATRICES = [
+    (row, case, dtype)
+    for row in load_rows()
+    if "inputs" in row.test and row.matrices
+    for case in row.cases()
+    if is_of_matrices(row, case)
+    for dtype in ("float32", "complex128")
+    if dtype in row.dtypes
+]
+
+
+def results_of(row, arguments):
+    results = call_row(row, arguments)
+    return [one.detach() for one in (results if isinstance(results, tuple | list) else [results])]
+
+
+@each_of(OF_MATRICES, by_op)
+def test_each_matrix_of_a_batch_is_computed_as_if_alone(row, case, dtype):
+    alone = []
+    for seed, scale in enumerate(SCALES):
+        drawn = make_arguments(row, case, dtype, seed=seed)
+        for name in row.matrices:
+            drawn[name] = drawn[name] * scale
+        alone.append(drawn)
+    together = {
+        name: ebb.stack([one[name] for one in alone]) if isinstance(value, ebb.Tensor) else value
+        for name, value in alone[0].items()
+    }
+    found = results_of(row, together)
+    for place, arguments in enumerate(alone):
+        for whole, own in zip(found, results_of(row, arguments), strict=True):
+            assert np.array_equal(whole[place].numpy(), own.numpy(), equal_nan=True), place
