@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ebb/autograd/history/names/stale.h"
 #include "ebb/autograd/history/pack_saved.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/hooks/active_run.h"
@@ -74,7 +75,9 @@ class CheckpointFrame::Recorder final : public SavedTensorsHooks {
     }
     const size_t index = count++;
     if (!frame_.fits(index, value)) note_difference(index, value);
-    if (frame_.is_needed_[index].load(std::memory_order_relaxed)) values[index] = value;
+    if (frame_.is_needed_[index].load(std::memory_order_relaxed)) {
+      values[index] = {value, value.version()};
+    }
     if (frame_.options_.early_stop && count == values.size()) {
       has_stopped = true;
       throw StopRecomputation();
@@ -142,14 +145,16 @@ bool CheckpointFrame::fits(size_t index, const Tensor& value) const {
 
 Tensor CheckpointFrame::value_of(const Slot& slot) {
   const std::lock_guard lock(mutex_);
-  if (active_run() == nullptr) return recompute()[slot.index];  // somebody looks at a node
-  Tensor value = std::exchange((*values_in_run(slot.index))[slot.index], Tensor());
-  if (!value.defined()) {
+  Value value = active_run() == nullptr
+                    ? recompute()[slot.index]  // somebody looks at a node
+                    : std::exchange((*values_in_run(slot.index))[slot.index], Value());
+  if (!value.tensor.defined()) {
     throw AutogradError(
         "checkpoint: a saved tensor is given out once per run, got an unpack being triggered for "
         "a tensor that was already unpacked once\nhint: keep what the first access returned");
   }
-  return value;
+  refuse_stale("checkpoint", *value.tensor.impl(), value.version);
+  return value.tensor;
 }
 
 std::shared_ptr<CheckpointFrame::Values> CheckpointFrame::values_in_run(size_t index) {

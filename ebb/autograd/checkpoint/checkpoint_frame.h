@@ -3,9 +3,10 @@
 //
 // Hooks pack each tensor that the call saves into a slot: a number and a share of the frame. The
 // first unpack in a run makes the frame compute all of them again, by the same call with hooks that
-// keep what is saved; it stops once the last is there. Values are given out once per run and are
-// gone when the run is. Nested frames: the innermost owns what is saved. A call's inputs are saved
-// before its own hooks are installed, so they belong to the frame around it.
+// keep what is saved; it stops once the last is there. Values are given out once per run, unless
+// the call went on to write to them, and are gone when the run is. Nested frames: the innermost
+// owns what is saved. A call's inputs are saved before its own hooks are installed, so they belong
+// to the frame around it.
 #pragma once
 
 #include <atomic>
@@ -67,7 +68,12 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
     DType dtype;
     Device device;
   };
-  using Values = std::vector<Tensor>;
+  /// What was computed again, as it was when it was saved.
+  struct Value {
+    Tensor tensor;
+    uint32_t version = 0;
+  };
+  using Values = std::vector<Value>;
 
   std::any add(const Tensor& value);
   IntSpan sizes_at(size_t index) const;

@@ -534,3 +534,50 @@ def test_a_call_may_capture_all_its_tensors(count, early_stop):
     assert all(tensor.grad.tolist() == [20.0] * 3 for tensor in tensors)
     """
     printed(program, GLIBC_TUNABLES="glibc.malloc.tcache_count=0", MALLOC_PERTURB_="85")
+
+
+class KeepsResult(ebb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * (1 - y * y)
+
+
+@pytest.mark.parametrize("op", [ebb.exp, ebb.tanh, KeepsResult.apply])
+@pytest.mark.parametrize("options", [{}, {"early_stop": False}])
+def test_a_value_that_the_function_writes_to_after_it_was_saved_is_an_error(op, options):
+    def function(x):
+        y = op(x)
+        y.mul_(0.5)
+        return y, y.sin()  # what sin() saves, the recomputation goes on for
+
+    x = leaf(0.5)
+    y, _ = checkpoint(function, x, **options)
+    with pytest.raises(ebb.AutogradError, match=r"it was when an op saved it, got .* by mul_ at"):
+        y.sum().backward()
+
+
+def test_a_write_that_the_recomputation_does_not_come_to_is_none():
+    x, again = leaf(0.5), leaf(0.5)
+    checkpoint(lambda x: x.tanh().mul_(0.5), x).backward(ebb.ones(1))
+    (again.tanh() * 0.5).backward(ebb.ones(1))
+    assert x.grad.tolist() == again.grad.tolist()
+
+
+def test_a_write_beside_what_was_saved_is_none():
+    def function(x):
+        y = x * 1
+        z = y[:1].exp()
+        y[1:].mul_(2)
+        return z + y.sin().sum()
+
+    x, again = leaf(0.5, 1.0), leaf(0.5, 1.0)
+    checkpoint(function, x).backward(ebb.ones(1))
+    function(again).backward(ebb.ones(1))
+    assert x.grad.tolist() == again.grad.tolist()

@@ -16,6 +16,14 @@ std::optional<WriteRecord> find_write(const TensorImpl& value, uint32_t version)
   return value.storage->write_since(version, region_of(value));
 }
 
+std::string written_by(const WriteRecord& write, const TensorImpl& value, uint32_t version) {
+  const std::string writer = write.op == nullptr ? std::string("an in-place op")
+                                                 : str(write.op, " at ", line_of(write.location));
+  return str(", got it modified in place by ", writer, " (saved at version ", version, ", now ",
+             value.storage->version(),
+             ")\nhint: use the out-of-place form of that op, or clone() before it");
+}
+
 }  // namespace
 
 bool is_stale(const TensorImpl& value, uint32_t version) {
@@ -25,16 +33,19 @@ bool is_stale(const TensorImpl& value, uint32_t version) {
 void refuse_stale(const SavedAs& saved, const TensorImpl& value, uint32_t version) {
   const std::optional<WriteRecord> write = find_write(value, version);
   if (!write) return;
-  const std::string writer = write->op == nullptr
-                                 ? std::string("an in-place op")
-                                 : str(write->op, " at ", line_of(write->location));
   const std::string own = naming_of(value);
   throw AutogradError(str(title_of(saved.owner), ": needs '", saved.role, "' (", value.dtype, " ",
                           PrintShape{value.shape()}, own.empty() ? naming_of(saved.place) : own,
                           ") as it was when saved at ", line_of(saved.owner.location()),
-                          ", got it modified in place by ", writer, " (saved at version ", version,
-                          ", now ", value.storage->version(),
-                          ")\nhint: use the out-of-place form of that op, or clone() before it"));
+                          written_by(*write, value, version)));
+}
+
+void refuse_stale(const char* saver, const TensorImpl& value, uint32_t version) {
+  const std::optional<WriteRecord> write = find_write(value, version);
+  if (!write) return;
+  throw AutogradError(str(saver, ": needs a tensor (", value.dtype, " ", PrintShape{value.shape()},
+                          naming_of(value), ") as it was when an op saved it",
+                          written_by(*write, value, version)));
 }
 
 }  // namespace ebb::autograd

@@ -19,5 +19,7 @@ struct SavedAs {
 };
 /// Throws AutogradError if is_stale(): what was saved where, which op wrote it, and where.
 void refuse_stale(const SavedAs& saved, const TensorImpl& value, uint32_t version);
+/// The same of a value that `saver` saved for whatever op.
+void refuse_stale(const char* saver, const TensorImpl& value, uint32_t version);
 
 }  // namespace ebb::autograd
