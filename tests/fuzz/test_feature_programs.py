@@ -9,6 +9,7 @@ import pytest
 import ebb
 from tests.fuzz import feature_programs, seeds
 from tests.fuzz.feature_draws import STEPS
+from tests.python.threads import on_threads
 
 SAMPLE, BATCH, LONG_BATCHES = 2000, 2000, 50
 FINDS = 600  # programs in which each planted fault must show
@@ -61,5 +62,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_programs_find_a_planted_fault(fault):
-    with FAULTS[fault](), pytest.raises(AssertionError):
-        feature_programs.hunt(seeds.FIXED, FINDS, ebb, phases=[feature_programs.GENERATE])
+    def find():
+        with FAULTS[fault](), pytest.raises(AssertionError):
+            feature_programs.hunt(seeds.FIXED, FINDS, ebb, phases=[feature_programs.GENERATE])
+
+    on_threads(find)  # whose modes a fault may leave changed
