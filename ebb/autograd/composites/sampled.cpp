@@ -54,7 +54,9 @@ Tensor areas(const char* op, const Tensor& y, const Tensor& x, double dx, int di
     while (shape.ndim() < y.ndim() - dim) shape.push_back(1);
     widths = reshape(widths, shape);
   }
-  return sums * widths / 2;
+  const DType dtype = promote(y.dtype(), x.dtype());
+  const Tensor found = sums * widths / 2;
+  return is_differentiable(dtype) ? cast(found, dtype) : found;
 }
 
 }  // namespace

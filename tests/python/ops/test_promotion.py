@@ -151,3 +151,12 @@ def test_a_factor_of_integers_alone_makes_floats():
     ints = ebb.tensor([2, 3])
     assert ebb.add(ints, ints, alpha=0.5).tolist() == [3.0, 4.5]
     assert ebb.add(ints, ints, alpha=2).dtype is ebb.int64
+
+
+@pytest.mark.parametrize("function", [ebb.trapezoid, ebb.cumulative_trapezoid])
+def test_areas_have_the_dtype_of_heights_and_places_together(function):
+    heights, places = ebb.tensor([100, 100], dtype=ebb.int8), ebb.tensor([0.0, 1.0])
+    for dtype in (ebb.float16, ebb.float32, ebb.float64):
+        area = function(heights, places.to(dtype))
+        assert area.dtype == dtype and area.flatten().tolist() == [100]
+    assert function(heights, places.long()).dtype == ebb.float32
