@@ -252,6 +252,18 @@ def test_the_power_0_of_any_matrix_is_the_identity():
     assert ebb.autograd.grad(power.sum(), A)[0].tolist() == [[0, 0], [0, 0]]
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_matrix_with_nan_is_not_positive_definite(dtype):
+    for row, column, order in ((0, 0, 1), (1, 0, 2), (2, 2, 3)):
+        batch = matrices(2, 3, 3, dtype=dtype, kind="positive_definite")
+        batch[1, row, column] = math.nan
+        assert ebb.linalg.cholesky_ex(batch).info.tolist() == [0, order]
+        with pytest.raises(
+            ebb.linalg.LinAlgError, match=f"minor of order {order} is not .*\\[1\\]"
+        ):
+            ebb.linalg.cholesky(batch)
+
+
 # What each driver tells beside the solution: residuals, rank, singular values.
 DRIVERS = {
     None: (0, 1, 0),

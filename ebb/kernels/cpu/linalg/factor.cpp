@@ -14,6 +14,16 @@ using Operands = std::span<const TensorView>;
 
 double cube(double n) { return n * n * n; }
 
+/// The order of the first leading minor that is NaN, 0 if none is: OpenBLAS takes it for positive.
+template <typename T>
+int first_nan(const T* factor, int n) {
+  for (int column = 0; column < n; ++column) {
+    const T pivot = factor[int64_t{column} * n + column];
+    if (pivot != pivot) return column + 1;
+  }
+  return 0;
+}
+
 /// Operand: a, which becomes its factor; option: 1 for the upper triangle.
 template <typename T>
 void cholesky_kernel(const Context&, Operands operands, int64_t option, const TensorView& info) {
@@ -24,6 +34,7 @@ void cholesky_kernel(const Context&, Operands operands, int64_t option, const Te
     T* const one = a.at(i);
     lapack<T>(spotrf_, dpotrf_, cpotrf_, zpotrf_)(is_upper ? "U" : "L", &n, one, &step,
                                                   info.as<int>() + i, 1);
+    if (info.as<int>()[i] == 0) info.as<int>()[i] = first_nan(one, n);
     for (int column = 0; column < n; ++column) {
       T* const first = one + int64_t{column} * n;
       if (is_upper) {
