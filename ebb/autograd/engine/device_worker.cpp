@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "ebb/autograd/engine/parallel_backward.h"
+#include "ebb/core/runtime/signal_shield.h"
 
 namespace ebb::autograd {
 namespace {
@@ -45,6 +46,7 @@ class Worker {
 
  private:
   void run() {
+    refuse_signals();
     // Runs inside a job stay on this thread: were they to wait for other workers, two of these
     // could wait for each other.
     set_parallel_backward(false);

@@ -12,6 +12,7 @@
 #include "ebb/autograd/engine/parallel_backward.h"
 #include "ebb/autograd/history/thread_modes.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/runtime/signal_shield.h"
 
 namespace ebb::autograd {
 namespace {
@@ -67,6 +68,7 @@ std::thread start_helper(Handover& handover, FunctionRef<void()> body) {
   try {
     return std::thread([&handover, body, below, modes = ThreadModes::current(),
                         is_parallel = is_parallel_backward()] {
+      refuse_signals();
       depth.on_threads_below = below;
       set_parallel_backward(is_parallel);
       modes.install();

@@ -27,6 +27,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/flags.h"
+#include "ebb/core/runtime/signal_shield.h"
 
 namespace ebb {
 namespace {
@@ -87,8 +88,8 @@ std::atomic<int> wanted_threads{0};  // 0: not decided yet
 struct Job {
   FunctionRef<void(int64_t)> piece;
   int64_t pieces;
-  alignas(64) std::atomic<int64_t> next{0};  // apart from what all threads read
-  std::mutex mutex;                          // guards what follows
+  alignas(64) std::atomic<int64_t> next{0};     // apart from what all threads read
+  std::mutex mutex;                             // guards what follows
   int64_t failed_piece = -1;
   std::exception_ptr error;
 
@@ -167,6 +168,7 @@ class Pool {
   }
 
   void work() {
+    refuse_signals();
     uint64_t seen = 0;
     while (true) {
       if (may_spin_.load(std::memory_order_relaxed)) {

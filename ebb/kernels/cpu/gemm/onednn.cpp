@@ -30,7 +30,8 @@ bool cap_instruction_set() {
 
 }  // namespace
 
-OneDnnScope::OneDnnScope() : before_(omp_get_max_threads()) {
+OneDnnScope::OneDnnScope(SignalShield::Kind shield)
+    : shield_(shield), before_(omp_get_max_threads()) {
   static const bool is_capped = cap_instruction_set();
   (void)is_capped;
   if (before_ != 1) omp_set_num_threads(1);
@@ -45,7 +46,7 @@ const dnnl::engine& cpu_engine() {
   return *engine;
 }
 
-dnnl::stream& thread_stream() {
+dnnl::stream& OneDnnScope::stream() const {
   thread_local dnnl::stream stream(cpu_engine());
   return stream;
 }
@@ -59,9 +60,18 @@ dnnl::memory scratch_at(void* data, size_t bytes) {
   return memory_at({{size}, dnnl::memory::data_type::u8, dnnl::memory::format_tag::a}, data);
 }
 
+namespace {
+
+/// Products with a vector have kernels of their own, which keep to the stack.
+SignalShield::Kind shield_for(const Gemm& g) {
+  return g.m == 1 || g.n == 1 ? SignalShield::Kind::none : SignalShield::Kind::all;
+}
+
+}  // namespace
+
 void onednn_gemm(const Gemm& g) {
   const StoredOperands stored = stored_operands(g);
-  const OneDnnScope scope;
+  const OneDnnScope scope(shield_for(g));
   const dnnl_status_t status = dnnl_sgemm(
       stored.a.is_turned ? 'T' : 'N', stored.b.is_turned ? 'T' : 'N', g.m, g.n, g.k, 1.0f,
       static_cast<const float*>(g.a.data), stored.a.ld, static_cast<const float*>(g.b.data),

@@ -80,7 +80,7 @@ Plan& plan_for(const Gemm& g, bool has_bias) {
 
 void show(memory& operand, const void* data) { operand.set_data_handle(const_cast<void*>(data)); }
 
-void execute(Plan& plan, const Gemm& g, const void* bias) {
+void execute(const OneDnnScope& scope, Plan& plan, const Gemm& g, const void* bias) {
   const Scratch scratch(std::max<size_t>(1, plan.scratch_bytes));
   show(plan.a_memory, g.a.data);
   show(plan.b_memory, g.b.data);
@@ -88,29 +88,39 @@ void execute(Plan& plan, const Gemm& g, const void* bias) {
   show(plan.scratch_memory, scratch.as<void>());
   if (bias != nullptr) show(plan.bias_memory, bias);
   const int count = bias != nullptr ? 5 : 4;
-  const dnnl_status_t status = dnnl_primitive_execute(plan.product.get(), thread_stream().get(),
+  const dnnl_status_t status = dnnl_primitive_execute(plan.product.get(), scope.stream().get(),
                                                       count, plan.arguments.data());
   if (status != dnnl_success) throw dnnl::error(status, "could not execute");
 }
 
 }  // namespace
 
+namespace {
+
+/// An instruction set is the bits of all that it holds.
+bool onednn_has(unsigned set) {
+  const OneDnnScope scope;
+  return (dnnl_get_effective_cpu_isa() & set) == set;
+}
+
+bool has_tiles() {
+  static const bool has_them = onednn_has(dnnl_cpu_isa_avx512_core_amx);
+  return has_them;
+}
+
+}  // namespace
+
 bool has_bfloat16_products() {
-  static const bool has_them = [] {
-    const OneDnnScope scope;
-    // An instruction set is the bits of all that it holds.
-    const unsigned isa = dnnl_get_effective_cpu_isa();
-    const auto holds = [isa](unsigned set) { return (isa & set) == set; };
-    if (holds(dnnl_cpu_isa_avx512_core_amx)) return true;
-    return holds(dnnl_cpu_isa_avx512_core_bf16) && !__builtin_cpu_is("intel");
-  }();
+  static const bool has_them =
+      has_tiles() || (onednn_has(dnnl_cpu_isa_avx512_core_bf16) && !__builtin_cpu_is("intel"));
   return has_them;
 }
 
 void onednn_bfloat16_gemm(const Gemm& g, const void* bias) {
-  const OneDnnScope scope;
+  // The kernels for AVX512-BF16 keep to the stack; those for AMX could not be looked at.
+  const OneDnnScope scope(has_tiles() ? SignalShield::Kind::all : SignalShield::Kind::none);
   try {
-    execute(plan_for(g, bias != nullptr), g, bias);
+    execute(scope, plan_for(g, bias != nullptr), g, bias);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) {
       throw OutOfMemoryError(str("matmul: oneDNN needs memory for a product of ", g.m, " x ", g.k,

@@ -33,12 +33,12 @@ using Type = dnnl::memory::data_type;
                           ", ", error.what()));
 }
 
-/// Calls oneDNN on this thread only.
+/// Calls body(stream) for primitives to run on this thread only.
 template <class Body>
-void with_onednn(Body body) {
-  const OneDnnScope scope;
+void with_onednn(SignalShield::Kind shield, Body body) {
+  const OneDnnScope scope(shield);
   try {
-    body();
+    body(scope.stream());
   } catch (const dnnl::error& error) {
     throw_as_ours(error);
   }
@@ -116,6 +116,13 @@ bool is_made_for_cpu(std::string_view kernel, DType dtype) {
   return kernel.find("core_bf16") != kernel.npos || kernel.find("amx") != kernel.npos;
 }
 
+/// A convolution by a product is as such: onednn.h. The others keep to the thread's stack, but for
+/// AMX, whose kernels could not be looked at.
+SignalShield::Kind shield_for(std::string_view kernel) {
+  const bool may_move = kernel.find("gemm") != kernel.npos || kernel.find("amx") != kernel.npos;
+  return may_move ? SignalShield::Kind::all : SignalShield::Kind::none;
+}
+
 dnnl::primitive_attr attributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -129,9 +136,9 @@ dnnl::reorder make_reorder(const Desc& from, const Desc& to, size_t& scratch_byt
   return dnnl::reorder(descriptor);
 }
 
-void execute_reorder(const dnnl::reorder& reorder, const memory& from, const memory& to,
-                     const memory& scratch) {
-  reorder.execute(thread_stream(),
+void execute_reorder(dnnl::stream& stream, const dnnl::reorder& reorder, const memory& from,
+                     const memory& to, const memory& scratch) {
+  reorder.execute(stream,
                   {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch}});
 }
 
@@ -171,6 +178,7 @@ ConvPlan::ConvPlan(const ConvPiece& piece) : pass_(piece.pass), dtype_(piece.dty
 template <class Descriptor>
 void ConvPlan::finish(const Descriptor& descriptor) {
   is_fast_ = is_made_for_cpu(descriptor.impl_info_str(), dtype_);
+  shield_ = shield_for(descriptor.impl_info_str());
   scratch_bytes_ = descriptor.scratchpad_desc().get_size();
   const auto connect = [&](ConvOperand& operand, bool is_written) {
     if (operand.is_plain()) return;
@@ -254,18 +262,18 @@ void ConvPlan::make_weight(const ConvPiece& piece) {
 
 void ConvPlan::prepare_weight(const void* weight, void* prepared) const {
   const Scratch block(std::max<size_t>(64, scratch_bytes_));
-  with_onednn([&] {
-    execute_reorder(weight_.reorder, memory_at(weight_.plain, weight),
+  with_onednn(SignalShield::Kind::none, [&](dnnl::stream& stream) {
+    execute_reorder(stream, weight_.reorder, memory_at(weight_.plain, weight),
                     memory_at(weight_.wanted, prepared),
                     scratch_at(block.as<void>(), scratch_bytes_));
   });
 }
 
 void ConvPlan::run(const ConvArrays& arrays) const {
-  with_onednn([&] { execute(arrays); });
+  with_onednn(shield_, [&](dnnl::stream& stream) { execute(stream, arrays); });
 }
 
-void ConvPlan::execute(const ConvArrays& arrays) const {
+void ConvPlan::execute(dnnl::stream& stream, const ConvArrays& arrays) const {
   const bool writes_weight = pass_ == ConvPass::weight;
   const size_t bytes = input_.copy_bytes() + output_.copy_bytes() +
                        (writes_weight ? weight_.copy_bytes() : 0) + scratch_bytes_ + 64;
@@ -278,16 +286,15 @@ void ConvPlan::execute(const ConvArrays& arrays) const {
   };
   const auto read = [&](const ConvOperand& operand, const void* data, const memory& copy) {
     if (operand.is_plain()) return;
-    execute_reorder(operand.reorder, memory_at(operand.plain, data), copy, scratch);
+    execute_reorder(stream, operand.reorder, memory_at(operand.plain, data), copy, scratch);
   };
   const auto write = [&](const ConvOperand& operand, const memory& copy, void* data) {
     if (operand.is_plain()) return;
-    execute_reorder(operand.reorder, copy, memory_at(operand.plain, data), scratch);
+    execute_reorder(stream, operand.reorder, copy, memory_at(operand.plain, data), scratch);
   };
   const memory input = copied(input_, arrays.input), output = copied(output_, arrays.output);
   const memory weight =
       writes_weight ? copied(weight_, arrays.weight) : memory_at(weight_.wanted, arrays.weight);
-  dnnl::stream& stream = thread_stream();
   switch (pass_) {
     case ConvPass::output:
       read(input_, arrays.input, input);

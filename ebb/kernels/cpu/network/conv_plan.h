@@ -11,6 +11,7 @@
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "ebb/core/runtime/signal_shield.h"
 #include "ebb/kernels/cpu/network/conv.h"
 
 namespace ebb::kernels::cpu {
@@ -51,7 +52,7 @@ class ConvPlan {
   void run(const ConvArrays& arrays) const;
 
  private:
-  void execute(const ConvArrays& arrays) const;
+  void execute(dnnl::stream& stream, const ConvArrays& arrays) const;
   void make_output(const ConvPiece& piece);
   void make_input(const ConvPiece& piece);
   void make_weight(const ConvPiece& piece);
@@ -67,6 +68,7 @@ class ConvPlan {
   dnnl::primitive convolution_;
   size_t scratch_bytes_ = 0;
   bool is_fast_ = false;
+  SignalShield::Kind shield_ = SignalShield::Kind::all;  // while it runs
   int64_t bias_channels_ = 0, bias_size_ = 0, bias_images_ = 0, bias_image_stride_ = 0;
 };
 
