@@ -7,6 +7,7 @@ Tensors that go to another process are copied, but for those of ``Tensor.share_m
 from __future__ import annotations
 
 import multiprocessing as _python
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -81,7 +82,7 @@ class ProcessException(Exception):  # noqa: N818 -- of PyTorch
 
 
 class ProcessRaisedException(ProcessException, RuntimeError):  # noqa: N818 -- of PyTorch
-    """It raised an exception.
+    """It raised an exception; the message ends with its traceback.
 
     Example:
         >>> issubclass(ebb.multiprocessing.ProcessRaisedException, RuntimeError)
@@ -119,8 +120,9 @@ class ProcessContext:
         True
     """
 
-    def __init__(self, processes: list[Any]):
+    def __init__(self, processes: list[Any], tracebacks: Any = None):
         self.processes = processes
+        self._tracebacks = tracebacks  # the folder where they leave them
 
     def pids(self) -> list[int]:
         """Return the numbers that the system gave the processes."""
@@ -152,9 +154,16 @@ class ProcessContext:
         text = f"processes {failed} ended with an error, see above"
         first = self.processes[failed[0]]
         if first.exitcode == 1:
-            return ProcessRaisedException(text, failed[0], first.pid)
+            return ProcessRaisedException(text + self._traceback(failed[0]), failed[0], first.pid)
         name = signal.Signals(-first.exitcode).name if first.exitcode < 0 else None
         return ProcessExitedException(text, failed[0], first.pid, first.exitcode, name)
+
+    def _traceback(self, number: int) -> str:
+        path = _traceback_path(self._tracebacks, number)
+        if path is None or not os.path.exists(path):
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return f"\n\nprocess {number}:\n{file.read()}"
 
     def _end(self, grace_period: float | None) -> None:
         deadline = time.monotonic() + (grace_period or 0.0)
@@ -226,18 +235,42 @@ def _start(
 ) -> ProcessContext | None:
     if not 1 <= nprocs <= _MOST_PROCESSES:
         raise errors.ValueError(f"{caller}: nprocs needs 1 to {_MOST_PROCESSES}, got {nprocs}")
+    import tempfile  # seldom needed
+
     context: Any = _python.get_context(method)
+    folder = tempfile.TemporaryDirectory(prefix="ebb-processes-")
     started = [
-        context.Process(target=fn, args=(number, *args), daemon=daemon) for number in range(nprocs)
+        context.Process(
+            target=_run,
+            args=(fn, number, args, _traceback_path(folder, number)),
+            daemon=daemon,
+        )
+        for number in range(nprocs)
     ]
     for one in started:
         one.start()
-    made = ProcessContext(started)
+    made = ProcessContext(started, folder)
     if not join:
         return made
     while not made.join():
         pass
     return None
+
+
+def _traceback_path(folder: Any, number: int) -> str | None:
+    return None if folder is None else os.path.join(folder.name, str(number))
+
+
+def _run(fn: Any, number: int, args: tuple[Any, ...], path: str) -> None:
+    """What a process does: leaves the traceback of its exception, which also ends it."""
+    try:
+        fn(number, *args)
+    except Exception:
+        import traceback  # seldom needed
+
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(traceback.format_exc())
+        raise
 
 
 _naming.name_module(__name__)

@@ -27,7 +27,8 @@ class autocast:  # noqa: N801 -- used like a function
 
     Args:
         device_type: Where operands must be: ``"cpu"``, ``"cuda"`` or a plug-in's name.
-        dtype: bfloat16 or float16. Default: ``get_autocast_dtype(device_type)``.
+        dtype: bfloat16 or float16; float32 switches it off, with a warning. Default:
+            ``get_autocast_dtype(device_type)``.
         enabled: With False, a block that switches off one around it.
         cache_enabled: Keep casts of leaves that require a gradient for the length of the outermost
             block, until they are written to.
@@ -71,6 +72,12 @@ class autocast:  # noqa: N801 -- used like a function
             enabled = False
         if dtype is not None and not isinstance(dtype, _C.dtype):
             raise _C.DTypeError(f"autocast: 'dtype' needs a dtype, got {type(dtype).__name__}")
+        if enabled and dtype is _C.float32 and level != "O0":
+            warnings.warn(
+                "autocast: float32 is what ops compute in without it, so nothing is cast",
+                stacklevel=2 if type(self) is autocast else 3,
+            )
+            enabled = False
         self.fast_dtype: _C.dtype = _C._autocast_dtype(self.device) if dtype is None else dtype
         self.enabled: bool = enabled
         self.level: str = level
@@ -81,9 +88,11 @@ class autocast:  # noqa: N801 -- used like a function
         )
 
     def __enter__(self) -> autocast:
+        # A block that is switched off may name any dtype, such as that of a configuration.
+        dtype = self.fast_dtype if self.enabled else _C._autocast_dtype(self.device)
         level = _LEVELS[self.level]
         _C._enter_autocast(
-            self, self.device, self.fast_dtype, self.enabled, self.cache_enabled, level, *self.lists
+            self, self.device, dtype, self.enabled, self.cache_enabled, level, *self.lists
         )
         return self
 

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import (
     Callable,
     ItemsView,
+    Iterable,
     Iterator,
     KeysView,
     Mapping,
@@ -75,6 +76,28 @@ class Parts(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr(self._values)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._values)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return self._values | dict(other) if isinstance(other, Mapping) else NotImplemented
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(other) | self._values if isinstance(other, Mapping) else NotImplemented
+
+    def __ior__(self, other: Any) -> Parts:
+        self.update(other)
+        return self
+
+    def copy(self) -> dict[str, Any]:
+        """Return them as a dict."""
+        return dict(self._values)
+
+    @classmethod
+    def fromkeys(cls, names: Iterable[str], value: Any = None) -> dict[str, Any]:
+        """Return a dict, as ``dict.fromkeys`` does."""
+        return dict.fromkeys(names, value)
 
     # The dict's own views: quick, and they go backwards too.
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ __all__ = [
 
 _early_stop: bool | None = None
 _debug: bool | None = None
+_has_told_of_reentrant = False
 
 
 @contextlib.contextmanager
@@ -96,8 +98,8 @@ def checkpoint(
     ``vmap`` and forward mode, whose samples and tangents are gone by then, it is an ordinary call.
 
     Args:
-        use_reentrant: Must not be True: there is one implementation, called non-reentrant in
-            PyTorch.
+        use_reentrant: Nothing: there is one implementation, called non-reentrant in PyTorch,
+            which does all that the other does; True is told once.
         context_fn: Returns two context managers, for the first call and for later ones, such as
             those of ``create_selective_checkpoint_contexts``. Not called under ``no_grad``.
         determinism_check: "default" compares shapes, dtypes and devices; "none" does not.
@@ -114,8 +116,8 @@ def checkpoint(
         >>> x = ebb.tensor([1.0], requires_grad=True)
         >>> ebb.utils.checkpoint.checkpoint(lambda t: t.exp().sin(), x).backward()
     """
-    if use_reentrant:
-        raise _C.ValueError("checkpoint: use_reentrant must be False or None, got True")
+    if use_reentrant and not _has_told_of_reentrant:
+        _tell_of_reentrant()
     if determinism_check not in ("default", "none"):
         raise _C.ValueError(
             f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}"
@@ -129,6 +131,16 @@ def checkpoint(
     notes = debug if _debug is None else _debug
     options = bool(stops), checks, bool(preserve_rng_state), bool(notes)
     return _C._checkpoint(without_levels(function), args, kwargs, *options)
+
+
+def _tell_of_reentrant() -> None:
+    global _has_told_of_reentrant
+    _has_told_of_reentrant = True
+    warnings.warn(
+        "checkpoint: use_reentrant=True runs as False does: there is no other way, and it may do "
+        "all that the other may",
+        stacklevel=3,
+    )
 
 
 def _in_contexts(function: Callable[..., Any], contexts: tuple[Any, Any]) -> Callable[..., Any]:

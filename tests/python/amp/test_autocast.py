@@ -452,3 +452,19 @@ def test_a_graph_tells_casts_of_autocast_from_the_programs_own():
     (written,) = graph.find("cast")
     assert (made.name, written.name) == ("AmpCastBackward", "CastBackward")
     assert "AmpCastBackward" in graph.table() and "AmpCast" in graph.to_dot()
+
+
+@pytest.mark.parametrize("dtype", [F32, ebb.float64, ebb.int64, F16])
+def test_a_block_that_is_switched_off_takes_any_dtype(dtype):
+    block = ebb.autocast("cpu", dtype=dtype, enabled=False)
+    with ebb.autocast("cpu"), block:
+        assert product_dtype() is F32
+    assert block.fast_dtype is dtype
+
+
+def test_float32_switches_off_what_is_around_it_and_says_so():
+    with pytest.warns(UserWarning, match="autocast: float32 is what ops compute in") as told:
+        block = ebb.autocast("cpu", dtype=F32)
+    assert told[0].filename == __file__ and not block.enabled
+    with ebb.autocast("cpu"), block:
+        assert product_dtype() is F32

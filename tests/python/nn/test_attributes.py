@@ -58,3 +58,24 @@ def test_programs_may_ask_for_patches_of_old_files():
 def test_a_dict_of_parameters_makes_another_of_names():
     made = nn.ParameterDict().fromkeys(["a", "b"], ebb.ones(1))
     assert list(made) == ["a", "b"] and isinstance(made["a"], nn.Parameter)
+
+
+@pytest.mark.parametrize("kind", ["_parameters", "_buffers", "_modules"])
+def test_parts_of_a_module_have_the_methods_of_a_dict(kind):
+    net = nn.Sequential(nn.Linear(1, 1), nn.ReLU()) if kind == "_modules" else nn.BatchNorm1d(2)
+    parts = getattr(net, kind)
+    plain = dict(parts)
+    assert {name for name in dir(dict) if not hasattr(parts, name)} <= {"__class_getitem__"}
+    copied = parts.copy()
+    assert type(copied) is dict and copied == plain
+    copied.clear()
+    assert list(parts) == list(plain) and list(reversed(parts)) == list(plain)[::-1]
+    assert parts | {"x": 1} == {**plain, "x": 1} and {"x": 1} | parts == {"x": 1, **plain}
+    assert list(parts.fromkeys(plain)) == list(plain)
+    with pytest.raises(TypeError):
+        parts | 3
+    first = next(iter(plain))
+    parts |= {first: plain[first]}
+    assert getattr(net, kind) == plain and parts.setdefault(first) is plain[first]
+    parts.pop(first)
+    assert first not in getattr(net, kind) and not hasattr(net, first)

@@ -1,6 +1,7 @@
 # tests/python/saved/test_checkpoint.py -- functions whose saved values are computed again in
 # backward.
 import contextlib
+import math
 
 import pytest
 
@@ -465,10 +466,19 @@ def test_contexts_surround_the_calls():
     assert log == ["first", "again"]
 
 
+def test_the_reentrant_way_is_taken_as_the_other_and_told_once(monkeypatch):
+    monkeypatch.setattr(ebb.utils.checkpoint, "_has_told_of_reentrant", False)
+    x = leaf(2.0)
+    with pytest.warns(UserWarning, match="use_reentrant=True runs as False does") as told:
+        for _ in range(2):
+            checkpoint(lambda t: t.exp(), x, use_reentrant=True).backward()
+        checkpoint_sequential([Counted(), Counted()], 2, x, use_reentrant=True)
+    assert len(told) == 1 and told[0].filename == __file__
+    assert x.grad.item() == pytest.approx(2 * math.exp(2.0))
+
+
 def test_bad_options_are_refused():
     x = leaf(1.0)
-    with pytest.raises(ValueError, match="use_reentrant must be False or None, got True"):
-        checkpoint(Counted(), x, use_reentrant=True)
     with pytest.raises(ValueError, match="determinism_check must be 'default' or 'none'"):
         checkpoint(Counted(), x, determinism_check="strict")
     with pytest.raises(ValueError, match="segments must be from 1 to"):

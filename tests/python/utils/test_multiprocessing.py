@@ -57,7 +57,7 @@ def test_one_that_fails_ends_the_others(grace, has_failed):
 
 def fail_by_number(number):
     if number == 1:
-        raise KeyError(number)
+        raise KeyError("the number \ud800" + "x" * 200_000)  # nor in UTF-8, nor short
 
 
 def test_an_exception_of_a_process_is_told_from_its_end():
@@ -65,6 +65,9 @@ def test_an_exception_of_a_process_is_told_from_its_end():
         mp.spawn(fail_by_number, nprocs=2)
     assert raised.value.error_index == 1 and raised.value.pid > 0
     assert isinstance(raised.value, mp.ProcessException) and isinstance(raised.value, RuntimeError)
+    text = str(raised.value)
+    assert "process 1:\nTraceback (most recent call last)" in text
+    assert "in fail_by_number" in text and "KeyError: 'the number" in text
 
 
 def test_the_number_of_processes_is_checked_by_the_name_called():
