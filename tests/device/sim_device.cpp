@@ -56,10 +56,14 @@ int allocate(int device, size_t bytes, NativeStream, void** memory) {
   const auto wanted = static_cast<int64_t>(bytes);
   if (live.fetch_add(wanted) + wanted > limit && limit > 0) {
     live -= wanted;
-    return failed("the simulated memory is full");
+    failed("the simulated memory is full");
+    return kNoMemoryLeft;
   }
   void* const block = std::aligned_alloc(64, (bytes + 63) & ~size_t{63});
-  if (block == nullptr) return failed("the host's memory is full");
+  if (block == nullptr) {
+    failed("the host's memory is full");
+    return kNoMemoryLeft;
+  }
   *memory = tagged(block);
   return 0;
 }

@@ -5,11 +5,14 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/flags.h"
+#include "ebb/core/base/log.h"
 #include "ebb/core/device/device_plugin.h"
 
 namespace ebb::detail {
@@ -92,7 +95,30 @@ bool has_cuda_driver() {
   return is_found;
 }
 
+constinit std::atomic<const std::string*> failure_of_cuda{nullptr};  // lives as long as the process
+
+/// A driver that cannot start, such as one that was updated under the running kernel, does not
+/// start at the next try either.
+void try_cuda(const std::string& path) {
+  static std::once_flag once;
+  bool has_failed = false;
+  std::call_once(once, [&] {
+    try {
+      load_device_plugin(path);
+    } catch (const Error& error) {
+      failure_of_cuda = new std::string(error.what());
+      has_failed = true;
+    }
+  });
+  if (has_failed) warn(str("device: there is none of CUDA, ", cuda_failure()));
+}
+
 }  // namespace
+
+std::string cuda_failure() {
+  const std::string* const text = failure_of_cuda;
+  return text != nullptr ? *text : "";
+}
 
 void load_bundled_plugin(std::string_view name) {
   if ((name != kOpencl && name != kCuda) || is_registered(name)) return;
@@ -101,7 +127,7 @@ void load_bundled_plugin(std::string_view name) {
   const bool is_there = ::stat(path.c_str(), &status) == 0;
   if (name == kCuda) {
     // Programs name it to ask whether it is there, and another plug-in may bear the name.
-    if (is_there && has_cuda_driver()) load_device_plugin(path);
+    if (is_there && has_cuda_driver()) try_cuda(path);
     return;
   }
   if (!is_there) {

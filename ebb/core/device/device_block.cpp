@@ -72,8 +72,9 @@ void* detail::allocate_on_device(size_t bytes, Device device, void** memory) {
   block->bytes = std::max<size_t>(bytes, 1);
   block->stream = current_stream(device);
   block->native = native_stream(block->stream);
-  if (plugin.allocate(device.index, block->bytes, block->native, &block->memory) != 0)
-      [[unlikely]] {
+  const int status = plugin.allocate(device.index, block->bytes, block->native, &block->memory);
+  if (status != 0 && status != kNoMemoryLeft) throw_device_failure("allocate", device);
+  if (status != 0) [[unlikely]] {
     throw_out_of_memory(plugin, bytes, device);
   }
   note_allocated(counters_of(device), static_cast<int64_t>(block->bytes));

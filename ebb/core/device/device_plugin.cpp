@@ -14,6 +14,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/device/bundled_device.h"
 #include "ebb/core/device/device_extras.h"
 #include "ebb/core/device/meta_type.h"
 
@@ -178,9 +179,10 @@ const DevicePlugin* find_plugin(DeviceType type) {
 [[noreturn, gnu::noinline]] static void throw_missing(const char* op, Device device) {
   const DevicePlugin* const plugin = find_plugin(device.type);
   if (plugin == nullptr) {
+    const std::string why = device.type == DeviceType::cuda ? detail::cuda_failure() : "";
     throw ValueError(
-        str(op, ": needs a device that is there, got ", to_string(device),
-            "\nhint: leave it on 'cpu', or load its plug-in with load_device_plugin()"));
+        str(op, ": needs a device that is there, got ", to_string(device), why.empty() ? "" : ": ",
+            why, "\nhint: leave it on 'cpu', or load its plug-in with load_device_plugin()"));
   }
   throw ValueError(str(op, ": needs a device that is there, got ", to_string(device),
                        ", and there are ", slot_of(device.type).count, " of ", plugin->name));

@@ -24,6 +24,9 @@ namespace ebb {
 /// Raised whenever DevicePlugin changes; a plug-in built with another one is refused.
 inline constexpr uint32_t kDeviceAbiVersion = 1;
 
+/// What `allocate` and `allocate_pinned` return where there is no memory left.
+inline constexpr int kNoMemoryLeft = 2;
+
 /// Objects of the plug-in that ebb passes around and never looks into.
 using NativeStream = void*;
 using NativeEvent = void*;
@@ -40,7 +43,8 @@ struct DevicePlugin {
   const char* (*last_error)();
 
   // Memory, aligned to 64 bytes; the address is ebb's to calculate with, not to read from. Usable
-  // by work that is queued on `stream` from now on. Fails if there is none left.
+  // by work that is queued on `stream` from now on. Returns kNoMemoryLeft if there is none left: a
+  // program may then ask for less, as it does not where another number tells of another failure.
   int (*allocate)(int device, size_t bytes, NativeStream stream, void** memory);
   // Takes memory back as soon as the work that `stream` holds by now is done: it must not be handed
   // out to another stream before that.

@@ -39,8 +39,10 @@ const PinnedBlock* block_of(const Tensor& tensor) {
 Storage* allocate_pinned(size_t bytes, Device device) {
   const DevicePlugin& plugin = plugin_of("pin_memory", device);
   auto block = std::make_unique<PinnedBlock>(PinnedBlock{nullptr, device});
-  if (detail::find_extras(device.type)
-          ->allocate_pinned(std::max<size_t>(bytes, 1), &block->memory) != 0) {
+  const int status =
+      detail::find_extras(device.type)->allocate_pinned(std::max<size_t>(bytes, 1), &block->memory);
+  if (status != 0 && status != kNoMemoryLeft) throw_device_failure("pin_memory", device);
+  if (status != 0) {
     throw OutOfMemoryError(str("pin_memory: needs ", bytes, " bytes of pinned memory, which ",
                                to_string(device), " did not give: ", plugin.last_error()));
   }

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "ebb/core/base/str.h"
 #include "ebb/devices/launch/driver.h"
+#include "ebb/devices/launch/failure.h"
 #include "ebb/devices/launch/fork.h"
 
 namespace ebb::cuda {
@@ -42,7 +44,11 @@ devices::HostSource pinned_source_of(CudaDevice& device) {
   const auto allocate = [&device](size_t bytes) {
     const ContextScope scope(device.context);
     void* memory = nullptr;
-    check(api().cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
+    const CUresult status = api().cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
+    if (status == CUDA_ERROR_OUT_OF_MEMORY) {
+      throw devices::NoMemory(str("cuMemHostAlloc: no ", bytes, " bytes"));
+    }
+    check(status, "cuMemHostAlloc");
     return memory;
   };
   const auto free = [&device](void* memory) {

@@ -83,9 +83,11 @@ void* Driver::borrow(const kernels::Context& context, size_t bytes) {
     refuse_fork();
     MemoryPool& memory = *device_at(context.device.index).memory;
     return memory.take(bytes, native_stream(context.stream));
-  } catch (const Failure& failure) {
+  } catch (const NoMemory& failure) {
     throw OutOfMemoryError(str("allocate: needs ", bytes, " bytes for a kernel, which ",
                                to_string(context.device), " did not give: ", failure.what()));
+  } catch (const Failure& failure) {
+    throw_failure("allocate", context.device, failure);
   }
 }
 

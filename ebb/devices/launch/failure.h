@@ -12,4 +12,10 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// No memory is left: the status is kNoMemoryLeft, the error OutOfMemoryError.
+class NoMemory : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 }  // namespace ebb::devices

@@ -2,9 +2,11 @@
 #include "ebb/devices/launch/kernel_cache.h"
 
 #include <atomic>
+#include <bit>
 #include <mutex>
 #include <unordered_map>
 
+#include "ebb/core/base/error.h"
 #include "ebb/core/base/str.h"
 
 namespace ebb::devices {
@@ -47,6 +49,11 @@ std::atomic<const Kernels::value_type*>& place_of(const SpecKey& key) {
 }
 
 }  // namespace
+
+void SpecKey::throw_no_room(uint64_t value, int bits) const {
+  throw InternalError(str("kernel key: needs ", bits, " of ", kBits - used_,
+                          " bits that are left for a value of ", std::bit_width(value)));
+}
 
 Kernel* known_kernel(const SpecKey& key) {
   std::atomic<const Kernels::value_type*>& place = place_of(key);

@@ -54,9 +54,12 @@ class SpecKey {
     put(static_cast<uint64_t>(family), 8);
     put(static_cast<uint64_t>(device), 8);
   }
-  /// Appends a value of `bits` bits; there is room for 112 beside family and device.
+  /// Appends a value of `bits` bits; there is room for 112 beside family and device. Throws
+  /// InternalError where there is none left, or the value has more bits.
   SpecKey& put(uint64_t value, int bits) {
     if (used_ + bits > 64 && used_ < 64) used_ = 64;
+    if (used_ + bits > kBits || (value >> (bits - 1)) > 1) [[unlikely]]
+      throw_no_room(value, bits);
     words_[static_cast<size_t>(used_ / 64)] |= value << (used_ % 64);
     used_ += bits;
     return *this;
@@ -70,6 +73,9 @@ class SpecKey {
   }
 
  private:
+  static constexpr int kBits = 128;
+  [[noreturn]] void throw_no_room(uint64_t value, int bits) const;
+
   std::array<uint64_t, 2> words_{};
   int used_ = 0;
 };

@@ -53,8 +53,8 @@ void* MemoryPool::take(size_t bytes, const void* stream) {
   release_kept();
   const std::lock_guard lock(mutex_);
   if (void* const memory = allocate(size)) return memory;
-  throw Failure(str(source_.call, ": no ", size, " bytes, with ", bytes_.reserved, " of ",
-                    source_.total_bytes, " in use"));
+  throw NoMemory(str(source_.call, ": no ", size, " bytes, with ", bytes_.reserved, " of ",
+                     source_.total_bytes, " in use"));
 }
 
 void MemoryPool::give(void* memory, size_t bytes, const void* stream) {

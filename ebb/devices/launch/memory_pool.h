@@ -46,7 +46,7 @@ class MemoryPool {
  public:
   explicit MemoryPool(MemorySource source) : source_(std::move(source)) {}
 
-  /// Throws Failure if the device has none left.
+  /// Throws NoMemory if the device has none left, Failure if it cannot tell.
   void* take(size_t bytes, const void* stream);
   void give(void* memory, size_t bytes, const void* stream);
   /// Gives all that nobody uses back to the device, once its streams are empty.

@@ -32,13 +32,16 @@ struct Guarded<function> {
       refuse_fork();
       function(arguments...);
       return 0;
+    } catch (const NoMemory& failure) {
+      last_failure() = failure.what();
+      return kNoMemoryLeft;
     } catch (const std::exception& failure) {
       last_failure() = failure.what();
       return 1;
     }
   }
 };
-/// `function` as a plain function with a status: 1, and a text for last_error(), if it throws.
+/// `function` as a plain function with a status, not 0, and a text for last_error(), if it throws.
 template <auto function>
 constexpr auto* guarded = &Guarded<function>::call;
 

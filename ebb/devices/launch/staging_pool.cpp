@@ -44,7 +44,7 @@ void* StagingPool::lend(size_t bytes) {
   void* memory;
   try {
     memory = take(bytes);
-  } catch (const Failure&) {  // what is kept may be of other sizes
+  } catch (const NoMemory&) {  // what is kept may be of other sizes
     release_kept();
     memory = take(bytes);
   }

@@ -61,6 +61,9 @@ extern "C" {
 CUresult cuInit(unsigned flags) {
   STAND_IN_CALL("cuInit");
   if (flags != 0) violate("cuInit: flags");
+  // Of a driver that is there and cannot start.
+  const int status = number_in_environment("STAND_IN_INIT_STATUS", CUDA_SUCCESS);
+  if (status != CUDA_SUCCESS) return static_cast<CUresult>(status);
   state().is_initialized = true;
   return device_count() > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }

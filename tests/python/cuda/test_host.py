@@ -126,7 +126,7 @@ def zeros_without_kernel(x):
 
 # What fails, the function of the program that meets it, and what the message names.
 FAILURES = [
-    ("cuMemAlloc", lambda x: ebb.empty(12345, device="cuda"), r"needs \d+ bytes, which cuda:0"),
+    ("cuMemAlloc", lambda x: ebb.empty(12345, device="cuda"), "cuda:0 failed: cuMemAlloc"),
     ("cuLaunchKernel", double, "mul: cuda:0 failed: cuLaunchKernel"),
     ("cuMemcpyHtoDAsync", lambda x: ebb.ones(3).to("cuda"), "cuda:0 failed: cuMemcpyHtoDAsync"),
     ("cuMemHostAlloc", lambda x: ebb.ones(70001).to("cuda"), "cuda:0 failed: cuMemHostAlloc"),
@@ -154,7 +154,7 @@ def test_a_failure_names_call_and_device_and_the_device_goes_on(call, function, 
     before = settled(stand_in)
     calls = stand_in.calls(call)
     stand_in.fail(call, LAUNCH_FAILED)
-    with pytest.raises((ebb.DeviceError, MemoryError), match=text) as caught:
+    with pytest.raises(ebb.DeviceError, match=text) as caught:
         function(x)
     assert "CUDA_ERROR_LAUNCH_FAILED" in str(caught.value)
     assert stand_in.calls(call) > calls
@@ -196,6 +196,29 @@ def test_out_of_memory_gives_back_what_is_kept_and_tries_once_more(stand_in):
     assert ebb.ones(3, device="cuda").sum().item() == 3
 
 
+@pytest.mark.parametrize("make", [
+    lambda: ebb.empty(3 << 20, dtype=ebb.uint8, device="cuda"),
+    lambda: ebb.empty(3 << 20, dtype=ebb.uint8).pin_memory("cuda"),
+])  # fmt: skip
+@pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED])
+def test_only_a_full_memory_is_told_as_such(make, status, stand_in):
+    """Programs that ask for less after it would retry for ever."""
+    ebb.cuda.empty_cache()
+    for call in ("cuMemAlloc", "cuMemHostAlloc"):
+        stand_in.fail(call, status)
+    if status == OUT_OF_MEMORY:
+        stand_in.fail("cuMemAlloc", status)
+        make()  # once more, after what is kept was given back
+    else:
+        with pytest.raises(
+            ebb.errors.DeviceError, match=r"cuMem\w+: .*says the stand-in"
+        ) as caught:
+            make()
+        assert not isinstance(caught.value, MemoryError)
+    for call in ("cuMemAlloc", "cuMemHostAlloc"):
+        stand_in.fail(call, 0)
+
+
 def test_with_device_sync_each_call_waits():
     script = """
 import ctypes, os, ebb
@@ -225,6 +248,28 @@ print(ebb.cuda.is_available(), ebb.cuda.device_count())
 ebb.cuda.synchronize(), ebb.cuda.empty_cache(), ebb.cuda.manual_seed_all(1)
 """
     assert printed(script, **variables).strip() == answer
+
+
+@pytest.mark.parametrize("status", [34, 803, 804, 999])
+def test_a_driver_that_cannot_start_is_none_and_says_why_once(status):
+    script = """
+import warnings
+import ebb
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    device = "cuda" if ebb.cuda.is_available() else "cpu"
+    print(device, ebb.cuda.is_available(), ebb.cuda.device_count(), ebb.cuda.is_initialized())
+print(len(caught), "cuInit" in str(caught[0].message))
+for use in (lambda: ebb.ones(2).to("cuda"), lambda: ebb.ones(2, device="cuda:0"),
+            lambda: ebb.nn.Linear(2, 2).to("cuda"), lambda: ebb.ones(2).cuda()):
+    try:
+        use()
+    except Exception as error:
+        print(type(error).__name__, "cuInit" in str(error))
+"""
+    said = printed(script, STAND_IN_INIT_STATUS=str(status)).splitlines()
+    assert said[:2] == ["cpu False 0 False", "1 True"]
+    assert len(said) == 6 and all(line.endswith("Error True") for line in said[2:]), said
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ if child == 0:
         try:
             use()
             os._exit(2)
-        except (RuntimeError, MemoryError) as error:
+        except ebb.DeviceError as error:  # no MemoryError, after which programs ask for less
             if "child of a fork" not in str(error):
                 os._exit(1)
     os._exit(7)
