@@ -210,6 +210,7 @@ def vander(x: Any, N: Any = None) -> Tensor:  # noqa: N803
         tensor([[1., 2., 4.],
                 [1., 3., 9.]])
     """
+    x = x.reshape(1) if x.ndim == 0 else x
     count = x.shape[-1] if N is None else N
     if count < 0:
         raise _ValueError(f"vander: N must not be negative, got {count}")

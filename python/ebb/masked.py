@@ -113,9 +113,10 @@ def prod(
         tensor([4.])
     """
     values = _kept(input, mask, 1, dtype)
-    for one in sorted(_dims(input, dim), reverse=True):
+    dims = _dims(input, dim)
+    for one in sorted(dims, reverse=True):
         values = ebb.prod(values, one, keepdim, dtype=dtype)
-    return values
+    return values if dims else ebb.prod(values, dtype=dtype)
 
 
 def amax(

@@ -2,21 +2,64 @@
 // before they call others.
 #include "ebb/autograd/operands/activation.h"
 
+#include <cmath>
+
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
+#include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/celu.h"
+#include "ebb/autograd/ops/clamp_between.h"
 #include "ebb/autograd/ops/elu.h"
 #include "ebb/autograd/ops/glu.h"
+#include "ebb/autograd/ops/hardtanh.h"
 #include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/ops/prelu.h"
 #include "ebb/autograd/ops/relu.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/sigmoid.h"
 #include "ebb/autograd/ops/softshrink.h"
+#include "ebb/autograd/ops/softsign.h"
 #include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/core/tensor/tensor_name.h"
 
 namespace ebb {
+
+namespace {
+
+/// A bound of integers: cut to what their dtype holds, as it is cut to an integer.
+Scalar integer_bound(const Scalar& bound, DType dtype) {
+  const double limit =
+      std::ldexp(1.0, static_cast<int>(8 * item_size(dtype)) - (dtype == DType::uint8 ? 0 : 1));
+  const double lowest = dtype == DType::uint8 ? 0 : -limit;
+  const double number = bound.to_double();
+  if (std::isnan(number)) return Scalar(0);
+  if (number <= lowest) return Scalar(static_cast<int64_t>(lowest));
+  if (number < limit) return Scalar(bound.to_int());
+  return Scalar(static_cast<int64_t>(limit / 2) - 1 + static_cast<int64_t>(limit / 2));
+}
+
+}  // namespace
+
+Tensor hardtanh(const Tensor& input, const Scalar& min_val, const Scalar& max_val) {
+  const autograd::operands::hardtanh call(input);
+  const DType dtype = input.dtype();
+  if (is_floating(dtype)) return clamp_between(input, min_val, max_val);
+  return clamp_between(input, integer_bound(min_val, dtype), integer_bound(max_val, dtype));
+}
+
+const Tensor& hardtanh_(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
+  const autograd::operands::hardtanh_inplace call(self);
+  const DType dtype = self.dtype();
+  if (is_floating(dtype)) return clamp_between_(self, min_val, max_val);
+  return clamp_between_(self, integer_bound(min_val, dtype), integer_bound(max_val, dtype));
+}
+
+Tensor softsign(const Tensor& input) {
+  const autograd::operands::softsign call(input);
+  const Tensor numbers = autograd::in_default_dtype(input);
+  return numbers / (abs(numbers) + 1);
+}
 
 Tensor celu(const Tensor& input, double alpha) {
   const autograd::operands::celu call(input);

@@ -235,7 +235,13 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
   const autograd::operands::addr call(input, vec1, vec2);
   check_ndim("addr", "vec1", vec1, 1, 1);
   check_ndim("addr", "vec2", vec2, 1, 1);
-  return combined("addr", input, outer(vec1, vec2), beta, alpha);
+  const Tensor product = outer(vec1, vec2);
+  if (input.dtype() != DType::boolean || product.dtype() != DType::boolean) {
+    return combined("addr", input, product, beta, alpha);
+  }
+  // Numbers beside bool would make integers of it.
+  const bool counts = beta.to_complex() != 0.0, is_added = alpha.to_complex() != 0.0;
+  return combined("addr", input, product, counts ? 1 : 0, is_added ? Scalar(1) : Scalar(false));
 }
 
 Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta,

@@ -1,5 +1,5 @@
 // ebb/autograd/composites/index.cpp -- indexing that is made of other ops: by tensors in
-// several dims, by masks, take_along_dim, one_hot.
+// several dims, by masks, one_hot.
 //
 // index() and index_put_() turn their tensors into one flat index over the dims that are indexed
 // (Selection), which index_dims and index_dims_put_ take.
@@ -14,7 +14,6 @@
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/flat_index.h"
 #include "ebb/autograd/ops/flatnonzero.h"
-#include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/index_dims.h"
 #include "ebb/autograd/ops/index_dims_put_.h"
 #include "ebb/autograd/ops/index_put_.h"
@@ -24,7 +23,6 @@
 #include "ebb/autograd/ops/one_hot.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/scatter.h"
-#include "ebb/autograd/ops/take_along_dim.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/watch/composite_call.h"
@@ -116,30 +114,6 @@ const Tensor& index_put_(const Tensor& self, std::span<const Tensor> indices, co
     return accumulate ? add_(self, values) : copy_(self, values);
   }
   return index_dims_put_(self, values, selected.dims(), selected.flat(), accumulate);
-}
-
-Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<int64_t> dim) {
-  const autograd::CompositeCall call("take_along_dim", __builtin_return_address(0));
-  ops::infer::check_defined("take_along_dim", "input", input);
-  ops::infer::check_index_dtype("take_along_dim", "indices", indices);
-  if (!dim) {
-    return gather(reshape(input, Shape{-1}), 0, reshape(indices, Shape{-1}));
-  }
-  const int axis = normalize_dim("take_along_dim", *dim, input);
-  if (input.ndim() != indices.ndim()) {
-    throw ShapeError(str("take_along_dim: input and indices need the same number of dims, got ",
-                         describe(input), " and ", describe(indices)));
-  }
-  if (input.ndim() == 0) return gather(input, 0, indices);
-  Shape wide = input.shape();
-  wide[axis] = 1;
-  Shape narrow = indices.shape();
-  narrow[axis] = 1;
-  const Shape shape = broadcast_shapes("take_along_dim", wide, narrow);
-  wide = narrow = shape;
-  wide[axis] = input.size(axis);
-  narrow[axis] = indices.size(axis);
-  return gather(expand(input, wide), axis, expand(indices, narrow));
 }
 
 Tensor masked_select(const Tensor& input, const Tensor& mask) {

@@ -16,6 +16,7 @@
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/flatnonzero.h"
 #include "ebb/autograd/ops/full.h"
+#include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/index_add.h"
 #include "ebb/autograd/ops/index_copy.h"
 #include "ebb/autograd/ops/index_fill.h"
@@ -33,6 +34,7 @@
 #include "ebb/autograd/ops/scatter_prod.h"
 #include "ebb/autograd/ops/scatter_reduce.h"
 #include "ebb/autograd/ops/take.h"
+#include "ebb/autograd/ops/take_along_dim.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
@@ -53,6 +55,7 @@ Scalar neutral(std::string_view reduce, DType dtype) {
     const double infinity = std::numeric_limits<double>::infinity();
     return Scalar(is_largest ? infinity : -infinity);
   }
+  if (dtype == DType::boolean) return Scalar(is_largest);
   const int bits = static_cast<int>(8 * item_size(dtype));
   if (dtype == DType::uint8) return Scalar(int64_t{is_largest ? 255 : 0});
   const int64_t largest = std::numeric_limits<int64_t>::max() >> (64 - bits);
@@ -66,6 +69,9 @@ Tensor reduced(const char* op, const Tensor& input, int64_t dim, const Tensor& i
   if (reduce == "sum") return scatter_add(base, dim, index, src);
   if (reduce == "prod") return scatter_prod(base, dim, index, src);
   if (reduce == "mean") {
+    if (input.dtype() == DType::boolean) {
+      throw DTypeError(str(op, ": mean needs numbers, got ", describe(input)));
+    }
     const Tensor ones = ones_like(input);
     const Tensor own = include_self ? ones : scatter(ones, dim, index, 0);
     const Tensor count = scatter_add(own, dim, index, ones_like(src));
@@ -81,20 +87,24 @@ Tensor reduced(const char* op, const Tensor& input, int64_t dim, const Tensor& i
                           : scatter_amin(base, dim, index, src);
 }
 
-/// Places in row-major order, none negative, as a vector.
-Tensor places(const char* op, const Tensor& input, const Tensor& index) {
-  const Tensor flat = cast(reshape(index, Shape{-1}), DType::int64);
-  if (flat.numel() == 0 || is_meta(flat)) return flat;
-  const int64_t count = input.numel();
+/// `index`, the argument of that name, with negative places counted from the back of `count`.
+Tensor counted_from_front(const char* op, const char* name, const Tensor& index, int64_t count) {
+  if (index.numel() == 0 || is_meta(index)) return index;
   const StreamCheck check{
-      .op = op, .name = "index", .sizes = flat.sizes(), .size = count, .wraps = true};
-  if (ops::is_watched(flat, check)) return where(less(flat, 0), flat + count, flat);
-  const int64_t low = amin(flat).item<int64_t>(), high = amax(flat).item<int64_t>();
+      .op = op, .name = name, .sizes = index.sizes(), .size = count, .wraps = true};
+  if (ops::is_watched(index, check)) return where(less(index, 0), index + count, index);
+  const int64_t low = amin(index).item<int64_t>(), high = amax(index).item<int64_t>();
   if (low < -count || high >= count) {
-    throw IndexError(str(op, ": index must be from ", -count, " to ", count - 1, ", got ",
+    throw IndexError(str(op, ": ", name, " must be from ", -count, " to ", count - 1, ", got ",
                          low < -count ? low : high));
   }
-  return low < 0 ? where(less(flat, 0), flat + count, flat) : flat;
+  return low < 0 ? where(less(index, 0), index + count, index) : index;
+}
+
+/// Places in row-major order, none negative, as a vector.
+Tensor places(const char* op, const char* name, const Tensor& input, const Tensor& index) {
+  const Tensor flat = cast(reshape(index, Shape{-1}), DType::int64);
+  return counted_from_front(op, name, flat, input.numel());
 }
 
 }  // namespace
@@ -161,7 +171,30 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 Tensor take(const Tensor& input, const Tensor& index) {
   const autograd::operands::take call(input, index);
   const Tensor flat = reshape(input, Shape{-1});
-  return reshape(index_select(flat, 0, places("take", input, index)), index.shape());
+  return reshape(index_select(flat, 0, places("take", "index", input, index)), index.shape());
+}
+
+Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<int64_t> dim) {
+  constexpr const char* op = "take_along_dim";
+  const autograd::operands::take_along_dim call(input, indices);
+  if (!dim) return gather(reshape(input, Shape{-1}), 0, places(op, "indices", input, indices));
+  const int axis = normalize_dim(op, *dim, input);
+  if (input.ndim() != indices.ndim()) {
+    throw ShapeError(str(op, ": input and indices need the same number of dims, got ",
+                         describe(input), " and ", describe(indices)));
+  }
+  const int64_t size = input.ndim() == 0 ? 1 : input.size(axis);
+  const Tensor at = counted_from_front(op, "indices", cast(indices, DType::int64), size);
+  if (input.ndim() == 0) return gather(input, 0, at);
+  Shape wide = input.shape();
+  wide[axis] = 1;
+  Shape narrow = indices.shape();
+  narrow[axis] = 1;
+  const Shape shape = broadcast_shapes(op, wide, narrow);
+  wide = narrow = shape;
+  wide[axis] = size;
+  narrow[axis] = indices.size(axis);
+  return gather(expand(input, wide), axis, expand(at, narrow));
 }
 
 Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
@@ -171,7 +204,7 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
                          describe(index)));
   }
   const Tensor flat = reshape(input, Shape{-1}), values = reshape(source, Shape{-1});
-  const Tensor at = places("put", input, index);
+  const Tensor at = places("put", "index", input, index);
   const Tensor out = accumulate ? index_add(flat, 0, at, values) : index_copy(flat, 0, at, values);
   return reshape(out, input.shape());
 }

@@ -52,6 +52,7 @@
 
 namespace ebb {
 
+using autograd::in_default_dtype;
 using kernels::Reduction;
 using ops::infer::check_same_shape;
 
@@ -190,9 +191,10 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, double var, 
   return gaussian_nll_loss(input, target, spread, full, eps, reduction);
 }
 
-Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
+Tensor poisson_nll_loss(const Tensor& given, const Tensor& target, bool log_input, bool full,
                         double eps, Reduction reduction) {
-  const autograd::operands::poisson_nll_loss call(input, target);
+  const autograd::operands::poisson_nll_loss call(given, target);
+  const Tensor input = in_default_dtype(given);
   Tensor losses;
   if (log_input) {
     losses = exp(input) - target * input;
@@ -221,7 +223,8 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double ma
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            double margin, Reduction reduction) {
   const autograd::operands::margin_ranking_loss call(input1, input2, target);
-  return reduced(relu(margin - target * (input1 - input2)), reduction);
+  const Tensor apart = in_default_dtype(input1) - in_default_dtype(input2);
+  return reduced(relu(margin - target * apart), reduction);
 }
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
@@ -234,9 +237,10 @@ Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction red
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              double margin, Reduction reduction) {
   const autograd::operands::cosine_embedding_loss call(input1, input2, target);
-  const Tensor cosine = cosine_similarity(input1, input2, -1);
-  const Tensor together = where(eq(target, 1), 1 - cosine, 0);
-  const Tensor apart = where(eq(target, -1), relu(cosine - margin), 0);
+  const Tensor cosine = cosine_similarity(in_default_dtype(input1), in_default_dtype(input2), -1);
+  const Tensor sign = in_default_dtype(target);  // bytes know no -1
+  const Tensor together = where(eq(sign, 1), 1 - cosine, 0);
+  const Tensor apart = where(eq(sign, -1), relu(cosine - margin), 0);
   return reduced(together + apart, reduction);
 }
 

@@ -55,9 +55,9 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int64_t p, d
                          const Tensor& weight, Reduction reduction) {
   constexpr const char* op = "multi_margin_loss";
   const autograd::operands::multi_margin_loss call(input, target, weight);
-  ops::infer::check_ndim(op, "input", input, 1, 2);
-  const int64_t classes = input.size(-1);
-  const bool fits = input.ndim() == 1 ? target.numel() == 1 && target.ndim() <= 1
+  ops::infer::check_ndim(op, "input", input, 0, 2);
+  const int64_t classes = input.ndim() == 0 ? 1 : input.size(-1);
+  const bool fits = input.ndim() <= 1 ? target.numel() == 1 && target.ndim() <= 1
                                       : target.ndim() == 1 && target.numel() == input.size(0);
   if (!fits) {
     throw ShapeError(str(op, ": target needs one class for each row of input, got ",
@@ -79,7 +79,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int64_t p, d
   }
   const Tensor is_own = eq(arange(classes, DType::int64, input.device()), own);
   Tensor losses = sum(where(is_own, 0, gaps), kLastDim) / static_cast<double>(classes);
-  if (input.ndim() == 1) losses = reshape(losses, {});
+  if (input.ndim() < 2) losses = reshape(losses, {});
   return reduced(losses, reduction, input.dtype());
 }
 
@@ -119,9 +119,10 @@ void check_classes(const char* op, const Tensor& target, int64_t classes) {
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   constexpr const char* op = "multilabel_margin_loss";
   const autograd::operands::multilabel_margin_loss call(input, target);
-  ops::infer::check_ndim(op, "input", input, 1, 2);
+  ops::infer::check_ndim(op, "input", input, 0, 2);
   check_same_shape(op, "target", target, input);
-  const int64_t classes = input.size(-1), rows = input.ndim() == 1 ? 1 : input.size(0);
+  const int64_t rows = input.ndim() < 2 ? 1 : input.size(0);
+  const int64_t classes = input.ndim() == 0 ? 1 : input.size(-1);
   check_classes(op, target, classes);
   const Tensor scores = autograd::widened(reshape(input, {rows, classes}));
   Tensor labels = reshape(cast(target, DType::int64), {rows, classes});
@@ -136,7 +137,7 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
   const Tensor others = where(unsqueeze(eq(times, 0), 1), counted, 0);
   const int64_t both[] = {1, 2};
   Tensor losses = sum(others, both) / static_cast<double>(classes);
-  if (input.ndim() == 1) losses = reshape(losses, {});
+  if (input.ndim() < 2) losses = reshape(losses, {});
   return reduced(losses, reduction, input.dtype());
 }
 

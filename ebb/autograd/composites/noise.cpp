@@ -36,7 +36,11 @@ namespace {
 using ops::infer::check_probability;
 
 /// `input` with one draw for each element of `shape`, which broadcasts to it.
-Tensor alpha_dropped(const Tensor& input, double p, const Shape& shape) {
+Tensor alpha_dropped(const char* op, const Tensor& input, double p, const Shape& shape) {
+  if (!is_differentiable(input.dtype())) {
+    throw DTypeError(str(op, ": input needs a floating or complex dtype in training, got ",
+                         ops::infer::describe(input), "\nhint: cast it, or eval() the module"));
+  }
   if (p == 1) return input * 0;
   // The limit of selu at minus infinity: -scale * alpha.
   constexpr double kAlpha = 1.7580993408473766;
@@ -53,7 +57,7 @@ Tensor alpha_dropout(const Tensor& input, double p, bool training) {
   const autograd::operands::alpha_dropout call(input);
   check_probability("alpha_dropout", p);
   if (!training || p == 0) return input;
-  return alpha_dropped(input, p, input.shape());
+  return alpha_dropped("alpha_dropout", input, p, input.shape());
 }
 
 Tensor feature_alpha_dropout(const Tensor& input, double p, bool training) {
@@ -63,7 +67,7 @@ Tensor feature_alpha_dropout(const Tensor& input, double p, bool training) {
   ops::infer::check_ndim("feature_alpha_dropout", "input", input, 2, kMaxDims);
   Shape channels = input.shape();
   for (int dim = 2; dim < input.ndim(); ++dim) channels[dim] = 1;
-  return alpha_dropped(input, p, channels);
+  return alpha_dropped("feature_alpha_dropout", input, p, channels);
 }
 
 Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {

@@ -118,7 +118,7 @@ Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value) {
 
 std::vector<Tensor> unravel_index(const Tensor& indices, IntSpan shape) {
   const autograd::operands::unravel_index call(indices);
-  Tensor rest = checked_places(indices, checked_numel("unravel_index", shape, 8));
+  Tensor rest = checked_places(indices, checked_numel("unravel_index", shape, 1));
   std::vector<Tensor> coordinates(shape.size());
   for (size_t dim = shape.size(); dim-- > 1;) {
     const int64_t size = std::max<int64_t>(shape[dim], 1);  // of nothing, no places are left

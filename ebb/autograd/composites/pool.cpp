@@ -13,6 +13,7 @@
 #include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/max_pool.h"
 #include "ebb/autograd/ops/max_pool_backward.h"
+#include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/ops/impl/network/pool_shape.h"
 #include "ebb/ops/infer.h"
@@ -46,6 +47,12 @@ Shape adaptive_size(const char* op, int pooled, const Tensor& input, IntSpan out
 Tensor pooled_means(const char* op, int pooled, const Tensor& input, IntSpan kernel_size,
                     std::optional<IntSpan> stride, IntSpan padding, bool ceil_mode,
                     bool count_include_pad, std::optional<int64_t> divisor_override) {
+  if (is_integer(input.dtype())) {  // without kernels; a mean that a rounding put below an integer
+    constexpr double kJustAbove = 1 + 0x1p-49;
+    const Tensor means = pooled_means(op, pooled, cast(input, DType::float64), kernel_size, stride,
+                                      padding, ceil_mode, count_include_pad, divisor_override);
+    return cast(mul(means, kJustAbove), input.dtype());
+  }
   const Lists lists(op, pooled, input, kernel_size, stride, padding);
   return avg_pool(input, lists.kernel_size, lists.stride, lists.padding, ceil_mode,
                   count_include_pad, divisor_override);

@@ -222,9 +222,10 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& input, const Tensor
   return {reshape(values, sizes), reshape(gather(places, 2, best), sizes)};
 }
 
-Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, double beta, double k) {
+Tensor local_response_norm(const Tensor& given, int64_t size, double alpha, double beta, double k) {
   constexpr const char* op = "local_response_norm";
-  const autograd::operands::local_response_norm call(input);
+  const autograd::operands::local_response_norm call(given);
+  const Tensor input = autograd::in_default_dtype(given);
   check_ndim(op, "input", input, 3, kMaxDims);
   if (size < 1 || size > INT32_MAX) {
     throw ValueError(str(op, ": size must be from 1 to ", INT32_MAX, ", got ", size));

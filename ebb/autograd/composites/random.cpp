@@ -20,9 +20,18 @@ namespace {
 
 using ops::infer::check_probability;
 
+/// Throws DTypeError for numbers that cannot be scaled, unless all are dropped.
+void check_scales(const char* op, const Tensor& input, double p) {
+  if (is_differentiable(input.dtype()) || p == 1) return;
+  throw DTypeError(str(op, ": input needs a floating or complex dtype in training, got ",
+                       ops::infer::describe(input), "\nhint: cast it, or eval() the module"));
+}
+
 /// dropout of what the first `lead` dims count: all elements of the other dims go together, and
 /// both parts of complex numbers.
-Tensor dropout_of_parts(const Tensor& input, int lead, double p) {
+Tensor dropout_of_parts(const char* op, const Tensor& input, int lead, double p) {
+  check_scales(op, input, p);
+  if (!is_differentiable(input.dtype())) return zeros_like(input);
   Shape parts = input.shape();
   for (int dim = lead; dim < input.ndim(); ++dim) parts[dim] = 1;
   const DType dtype = is_complex(input.dtype()) ? real_type_of(input.dtype()) : input.dtype();
@@ -41,12 +50,8 @@ Tensor dropout(const Tensor& input, double p, bool training) {
   const autograd::operands::dropout call(input);
   check_probability("dropout", p);
   if (!training || p == 0) return input;
-  if (is_complex(input.dtype())) return dropout_of_parts(input, input.ndim(), p);
-  if (!is_floating(input.dtype()) && p < 1) {
-    throw DTypeError(str("dropout: input needs a floating or complex dtype in training, got ",
-                         ops::infer::describe(input), "\nhint: cast it, or eval() the module"));
-  }
-  return is_floating(input.dtype()) ? std::get<0>(native_dropout(input, p)) : zeros_like(input);
+  if (is_floating(input.dtype())) return std::get<0>(native_dropout(input, p));
+  return dropout_of_parts("dropout", input, input.ndim(), p);
 }
 
 Tensor dropout1d(const Tensor& input, double p, bool training) {
@@ -54,7 +59,7 @@ Tensor dropout1d(const Tensor& input, double p, bool training) {
   ops::infer::check_ndim("dropout1d", "input", input, 2, 3);
   check_probability("dropout1d", p);
   if (!training || p == 0) return input;
-  return dropout_of_parts(input, input.ndim() - 1, p);
+  return dropout_of_parts("dropout1d", input, input.ndim() - 1, p);
 }
 
 Tensor dropout2d(const Tensor& input, double p, bool training) {
@@ -62,7 +67,7 @@ Tensor dropout2d(const Tensor& input, double p, bool training) {
   check_at_least("dropout2d", input, 2);
   check_probability("dropout2d", p);
   if (!training || p == 0) return input;
-  return dropout_of_parts(input, 2, p);  // three dims are [N, C, L], as in PyTorch
+  return dropout_of_parts("dropout2d", input, 2, p);  // three dims are [N, C, L], as in PyTorch
 }
 
 Tensor dropout3d(const Tensor& input, double p, bool training) {
@@ -70,7 +75,8 @@ Tensor dropout3d(const Tensor& input, double p, bool training) {
   check_at_least("dropout3d", input, 1);
   check_probability("dropout3d", p);
   if (!training || p == 0) return input;
-  return dropout_of_parts(input, input.ndim() == 5 ? 2 : 1, p);  // without N, channels come first
+  // Without N, channels come first.
+  return dropout_of_parts("dropout3d", input, input.ndim() == 5 ? 2 : 1, p);
 }
 
 double autograd::rules::dropout_scale(double p) {

@@ -4,12 +4,18 @@
 
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/clamp.h"
+#include "ebb/autograd/ops/clamp_max.h"
+#include "ebb/autograd/ops/clone.h"
+#include "ebb/autograd/ops/copy_.h"
+#include "ebb/autograd/ops/less.h"
 #include "ebb/autograd/ops/lgamma.h"
 #include "ebb/autograd/ops/logit.h"
 #include "ebb/autograd/ops/logit_of.h"
 #include "ebb/autograd/ops/mvlgamma.h"
 #include "ebb/autograd/ops/polygamma.h"
 #include "ebb/autograd/ops/polygamma_of.h"
+#include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/widened.h"
 
 namespace ebb {
 namespace {
@@ -38,14 +44,27 @@ void check_dimension(const char* op, int64_t p) {
 
 }  // namespace
 
+namespace {
+
+/// In [eps, 1 - eps]. Where that is nothing, what is below eps becomes eps and all else 1 - eps.
+Tensor brought_between(const Tensor& input, double eps) {
+  const Tensor numbers = autograd::in_default_dtype(input);
+  const double most = 1 - eps;
+  if (eps <= most) return clamp(numbers, eps, most);
+  return where(less(numbers, eps), eps, clamp_max(numbers, most));
+}
+
+}  // namespace
+
 Tensor logit(const Tensor& input, std::optional<double> eps) {
   const autograd::operands::logit call(input);
-  return logit_of(eps ? clamp(input, *eps, 1 - *eps) : input);
+  return logit_of(eps ? brought_between(input, *eps) : input);
 }
 
 const Tensor& logit_(const Tensor& self, std::optional<double> eps) {
   const autograd::operands::logit_inplace call(self);
-  if (eps) clamp_(self, *eps, 1 - *eps);
+  // Integers are refused below, unwritten.
+  if (eps && is_floating(self.dtype())) copy_(self, brought_between(clone(self), *eps));
   return logit_of_(self);
 }
 

@@ -79,7 +79,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
   const autograd::operands::pairwise_distance call(x1, x2);
-  const Tensor difference = x1 - x2 + eps;
+  const Tensor difference = autograd::in_default_dtype(x1) - autograd::in_default_dtype(x2) + eps;
   const bool is_real = !is_complex(difference.dtype());
   return norm(is_real ? difference : abs(difference), p, IntSpan{-1}, keepdim);
 }

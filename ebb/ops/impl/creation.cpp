@@ -127,6 +127,16 @@ Tensor full_like(const Tensor& input, const Scalar& fill_value, std::optional<DT
   return filled("full_like", empty_like(input, dtype, device), fill_value);
 }
 
+namespace {
+
+/// A number that integers are counted from, or by: without its fraction, as in PyTorch and NumPy.
+Scalar cut_for(const Tensor& out, const Scalar& number) {
+  const bool has_fraction = number.kind() == Kind::floating && is_integer(out.dtype());
+  return has_fraction && std::abs(number.to_double()) < 0x1p63 ? Scalar(number.to_int()) : number;
+}
+
+}  // namespace
+
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
               std::optional<DType> dtype, std::optional<Device> device) {
   const Kind kind = std::max({start.kind(), end.kind(), step.kind()});
@@ -137,8 +147,9 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   const DType by_kind = kind == Kind::floating ? floating_or({}) : DType::int64;
   const int64_t size[] = {count_steps(start, end, step)};
   Tensor out = allocate_for("arange", size, dtype.value_or(by_kind), device);
+  const Scalar first = cut_for(out, start), stride = cut_for(out, step);
   return written("arange", out, kernels::arange_kernels, [&](const Tensor& target, auto fill) {
-    fill(context_of(target), start, step, view_of(target));
+    fill(context_of(target), first, stride, view_of(target));
   });
 }
 
@@ -157,8 +168,9 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::opti
   const DType by_kind = has_complex ? complex_type_of(floating_or({})) : floating_or({});
   const int64_t size[] = {steps};
   Tensor out = allocate_for("linspace", size, dtype.value_or(by_kind), device);
+  const Scalar first = cut_for(out, start), last = cut_for(out, end);
   return written("linspace", out, kernels::linspace_kernels, [&](const Tensor& target, auto fill) {
-    if (steps > 0) fill(context_of(target), start, end, view_of(target));
+    if (steps > 0) fill(context_of(target), first, last, view_of(target));
   });
 }
 

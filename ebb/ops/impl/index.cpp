@@ -148,7 +148,7 @@ void add_slices(const char* op, const Tensor& out, Target kind, int64_t dim, con
                 const Tensor& source, const Scalar& alpha) {
   const int axis = normalize_dim(op, dim, out);
   infer::check_ndim(op, "index", index, 0, 1);
-  if (alpha.kind() > kind_of(out.dtype())) {
+  if (alpha.kind() > std::max(kind_of(out.dtype()), Kind::integer)) {
     throw DTypeError(str(op, ": alpha must not be of a wider kind than input, got ", alpha, " for ",
                          infer::describe(out)));
   }

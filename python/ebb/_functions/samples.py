@@ -479,7 +479,9 @@ def hash_tensor(
         got = input.dtype if isinstance(input, Tensor) else type(input).__name__
         raise _DTypeError(f"hash_tensor: input must be a Tensor of real numbers, got {got}")
     given = [dim] if isinstance(dim, int) else list(dim)
-    dims = sorted({one % max(input.ndim, 1) for one in given}) or list(range(input.ndim))
+    if input.ndim == 0:
+        input, keepdim = input.reshape(1), False
+    dims = sorted({one % input.ndim for one in given}) or list(range(input.ndim))
     kept = [one for one in range(input.ndim) if one not in dims]
     bits = input.detach()
     bits = bits.to(ebb.float64).view(ebb.int64) if bits.is_floating_point() else bits.to(ebb.int64)

@@ -53,7 +53,13 @@ Tensor matmul_grad_other(const Tensor& grad, const Tensor& input, IntSpan other_
   return matmul(adjoint(input), grad);
 }
 
-Tensor linear_grad_weight(const Tensor& grad, const Tensor& input) {
+Tensor linear_grad_input(const Tensor& grad, const Tensor& weight) {
+  if (weight.ndim() == 1) return mul(unsqueeze(grad, -1), conj(weight));
+  return matmul(grad, conj(weight));
+}
+
+Tensor linear_grad_weight(const Tensor& grad, const Tensor& input, int weight_ndim) {
+  if (weight_ndim == 1) return matmul_grad_other(grad, input, Shape{input.size(-1)});
   if (input.ndim() == 2) return matmul(transpose(grad, 0, 1), conj(input));
   return matmul(transpose(as_rows(grad), 0, 1), conj(as_rows(input)));
 }

@@ -28,7 +28,7 @@ void set_extrema() {
 }  // namespace
 
 void fill_scatter_reduce() {
-  set_products<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double,
+  set_products<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double,
                std::complex<float>, std::complex<double>>();
   set_extrema<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double>();
 }

@@ -146,6 +146,9 @@ void fill_numbers() {
   set_signed_integers(fmax_kernels, larger);
   set_signed_integers(fmin_kernels, smaller);
   set_signed_integers<Heaviside>(heaviside_kernels);
+  set<std::remove_const_t<decltype(larger)>, bool>(fmax_kernels);
+  set<std::remove_const_t<decltype(smaller)>, bool>(fmin_kernels);
+  set<Heaviside, bool>(heaviside_kernels);
   set<Nextafter, Half>(nextafter_kernels);
   set<Nextafter, BFloat16>(nextafter_kernels);
   set<Nextafter, float>(nextafter_kernels);

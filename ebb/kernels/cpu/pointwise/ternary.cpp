@@ -3,7 +3,6 @@
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/clamp.h"
-#include "ebb/kernels/tables/hardtanh.h"
 #include "ebb/kernels/tables/lerp.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -34,7 +33,6 @@ struct Lerp {
 
 void fill_ternary() {
   fill<Clamp>(clamp_kernels);
-  fill<Clamp>(hardtanh_kernels);  // other dtypes, so a table of its own
   fill<Lerp>(lerp_kernels);
 }
 

@@ -129,7 +129,7 @@ namespace {
 
 void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   infer::check_ndim("linear", "input", input, 1, kMaxDims);
-  infer::check_ndim("linear", "weight", weight, 2, 2);
+  infer::check_ndim("linear", "weight", weight, 1, 2);
   infer::check_same_device("linear", input, weight);
   infer::check_same_dtype("linear", "input", input, "weight", weight);
   if (input.impl()->sizes()[input.ndim() - 1] != weight.impl()->sizes()[1]) {
@@ -148,9 +148,24 @@ void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias)
   }
 }
 
+/// Products with one row, which leave no dim behind.
+Tensor linear_of_row(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  infer::check_ndim("linear", "input", input, 1, kMaxDims);
+  if (bias.defined()) {
+    throw ShapeError(str("linear: a weight of one dim takes no bias, got weight ",
+                         infer::describe(weight), " and bias ", infer::describe(bias)));
+  }
+  if (input.size(-1) != weight.size(0)) {
+    throw ShapeError(str("linear: the last size of input must be the last of weight, got ",
+                         infer::describe(input), " and ", infer::describe(weight)));
+  }
+  return matmul(input, weight);
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  if (weight.defined() && weight.ndim() == 1) return linear_of_row(input, weight, bias);
   check_linear(input, weight, bias);
   const auto kernel = kernel_for("linear", kernels::linear_kernels, input);
   const Geometry given(input);

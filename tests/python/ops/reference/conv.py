@@ -189,8 +189,11 @@ def _means(a: dict[str, Any], make: Any) -> np.ndarray:
     lead, sizes = x.shape[:-count], x.shape[-count:]
     axes = make(a, sizes)
     flat = x.reshape(*lead, int(np.prod(sizes)))
-    out = flat @ mean_matrix(axes, sizes, a.get("divisor_override")).T
-    return out.reshape(*lead, *map(len, axes))
+    out = (flat @ mean_matrix(axes, sizes, a.get("divisor_override")).T).reshape(
+        *lead, *map(len, axes)
+    )
+    is_whole = x.dtype.kind in "iu"
+    return np.trunc(np.round(out, 9)).astype(x.dtype) if is_whole else out
 
 
 def _means_backward(a: dict[str, Any], make: Any) -> np.ndarray:

@@ -92,12 +92,13 @@ def cosine_embedding_loss(a: dict[str, Any]) -> np.ndarray:
     lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
     cosine = np.sum(x * y, -1) / np.maximum(lengths, 1e-16)
     apart = np.maximum(0, cosine - a["margin"])
+    apart = np.where(a["target"] == -1, apart, 0)
     return _reduced(np.where(a["target"] == 1, 1 - cosine, apart), a)
 
 
 def triplet_margin_loss(a: dict[str, Any]) -> np.ndarray:
     def distance(x: str, y: str) -> np.ndarray:
-        return np.linalg.norm(a[x] - a[y] + a["eps"], a["p"], -1)
+        return np.linalg.norm(a[x] * 1.0 - a[y] + a["eps"], a["p"], -1)
 
     far = distance("anchor", "negative")
     if a["swap"]:

@@ -94,6 +94,13 @@ def right_shift(a: dict[str, Any]) -> np.ndarray:
     return np.where(is_shift, np.right_shift(x, np.where(is_shift, by, 0)), rest)
 
 
+def hardtanh(a: dict[str, Any]) -> np.ndarray:
+    x, bounds = a["input"], (a["min_val"], a["max_val"])
+    if x.dtype.kind in "iu":  # cut, and within what the dtype holds
+        bounds = (max(int(one), int(np.iinfo(x.dtype).min)) for one in bounds)
+    return np.clip(x, *bounds)
+
+
 NAMED = {
     "nextafter": nextafter,
     "left_shift": left_shift,
@@ -107,4 +114,5 @@ NAMED = {
     "gelu_tanh_backward": gelu_tanh_backward,
     "pow": power,
     "div_mode": div_mode,
+    "hardtanh": hardtanh,
 }
