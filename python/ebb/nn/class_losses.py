@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ebb import _C
@@ -18,6 +20,7 @@ from ebb.nn.module import Module
 __all__ = [
     "AdaptiveLogSoftmaxWithLoss",
     "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "TripletMarginWithDistanceLoss",
 ]
 
@@ -70,18 +73,37 @@ class TripletMarginWithDistanceLoss(Module):
         )
 
 
+@dataclass
+class LinearCrossEntropyOptions:
+    """How PyTorch cuts LinearCrossEntropyLoss into chunks: taken, and of no effect.
+
+    Example:
+        >>> options = ebb.nn.LinearCrossEntropyOptions(batch_chunk_size=16)
+        >>> loss = ebb.nn.LinearCrossEntropyLoss(4, 10, options=options)
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
+
+
 class LinearCrossEntropyLoss(Module):
     """The cross entropy of targets with a linear map of the input, whose weight is trained.
 
     Args:
         in_features: Size of the input's last dim.
         num_classes: How many classes there are.
+        out_features: Sizes of further dims: each of their places has a map of its own.
         bias: Whether the map has a bias.
-        reduction: "mean", "sum" or "none".
-        ignore_index: Targets of this value count for nothing.
-        label_smoothing: Share of the target that is spread over all classes.
         device: Where they are; the default one if None.
         dtype: Of weight and bias; float32 if None.
+        reduction: "mean", "sum" or "none".
+        weight: The factor of each class.
+        ignore_index: Targets of this value count for nothing; None stands for -100.
+        label_smoothing: Share of the target that is spread over all classes.
+        options: LinearCrossEntropyOptions, which change nothing here.
 
     Example:
         >>> loss = ebb.nn.LinearCrossEntropyLoss(4, 10)
@@ -89,35 +111,67 @@ class LinearCrossEntropyLoss(Module):
         ebb.Size([])
     """
 
+    weight: Tensor | None
+
     def __init__(
         self,
         in_features: int,
         num_classes: int,
+        *,
+        out_features: Sequence[int] = (),
         bias: bool = False,
-        reduction: str = "mean",
-        ignore_index: int = -100,
-        label_smoothing: float = 0.0,
         device: Any = None,
         dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
     ) -> None:
         super().__init__()
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise _C.ShapeError(
+                "LinearCrossEntropyLoss: weight needs one element per class, got "
+                f"{list(weight.shape)} for {num_classes} classes"
+            )
+        self.register_buffer("weight", weight)
+        self.num_classes = num_classes
+        self.out_features: tuple[int, ...] = tuple(out_features)
         self.linear: Linear = Linear(
-            in_features, num_classes, bias=bias, device=device, dtype=dtype
+            in_features,
+            num_classes * math.prod(self.out_features),
+            bias=bias,
+            device=device,
+            dtype=dtype,
         )
         self.reduction = reduction
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
+        self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
+        dims = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
         return F.linear_cross_entropy(
             input,
-            self.linear.weight,
+            self.linear.weight.reshape(*dims, self.linear.in_features),
             target,
-            linear_bias=self.linear.bias,
+            linear_bias=None if bias is None else bias.reshape(dims),
+            weight=self.weight,
             reduction=self.reduction,
             ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        """Return the sizes and options."""
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
 
 
@@ -202,10 +256,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             narrow.reset_parameters()
             wide.reset_parameters()
 
-    def forward(self, input: Tensor, target: Tensor) -> ClassLosses:
+    def forward(self, input_: Tensor, target_: Tensor) -> ClassLosses:
         """Return each target's log-probability, and minus their mean."""
-        self._check(input, target)
-        rows, classes = (input, target) if input.ndim == 2 else (input[None], target.reshape(1))
+        self._check(input_, target_)
+        is_batch = input_.ndim == 2
+        rows, classes = (input_, target_) if is_batch else (input_[None], target_.reshape(1))
         head = F.log_softmax(self.head(rows), 1)
         bounds = [0, *self.cutoffs]
         parts, places = [], []
@@ -226,7 +281,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         else:
             output = _C.cat(parts).index_select(0, _C.cat(places).argsort())
         loss = -output.mean()
-        return ClassLosses(output if input.ndim == 2 else output.reshape(()), loss)
+        return ClassLosses(output if is_batch else output.reshape(()), loss)
 
     def _check(self, input: Tensor, target: Tensor) -> None:
         if input.ndim not in (1, 2) or tuple(target.shape) != tuple(input.shape[:-1]):

@@ -58,6 +58,40 @@ def test_a_linear_layer_and_its_loss_are_one_module():
     assert ebb.allclose(layer(x, target), F.cross_entropy(layer.linear(x), target))
 
 
+def test_a_linear_loss_of_several_dims_is_the_loss_of_reshaped_scores():
+    weight = ebb.tensor([1.0, 2.0, 0.5])
+    layer = nn.LinearCrossEntropyLoss(4, 3, out_features=(2, 5), bias=True, weight=weight)
+    x, target = ebb.randn(6, 4), ebb.randint(0, 3, (6, 2, 5))
+    scores = layer.linear(x).reshape(6, 3, 2, 5)
+    found = layer(x, target)
+    assert ebb.allclose(found, F.cross_entropy(scores, target, weight))
+    found.backward()
+    assert layer.linear.weight.grad.shape == (30, 4) and layer.linear.bias.grad.shape == (30,)
+    shares = scores.softmax(1).detach()
+    assert ebb.allclose(layer(x, shares), F.cross_entropy(scores, shares, weight))
+
+
+def test_options_of_a_linear_loss_change_nothing():
+    x, target = ebb.randn(6, 4), ebb.randint(0, 5, (6,))
+    options = nn.LinearCrossEntropyOptions(batch_chunk_size=2, chunking_method=None)
+    layer = nn.LinearCrossEntropyLoss(4, 5, ignore_index=1, reduction="sum", options=options)
+    wanted = F.cross_entropy(layer.linear(x), target, ignore_index=1, reduction="sum")
+    assert ebb.allclose(layer(x, target), wanted)
+    assert layer.options.acc_policy == "auto" and "num_classes=5" in repr(layer)
+
+
+def test_shapes_that_a_linear_loss_cannot_take_are_named():
+    weight = ebb.ones(3, 2, 4)
+    with pytest.raises(ebb.errors.ShapeError, match=r"needs an input \[N, features\], got \[4\]"):
+        F.linear_cross_entropy(ebb.ones(4), weight, ebb.zeros(2).long())
+    with pytest.raises(ebb.errors.ShapeError, match=r"last dim, got \[3\] for \[3, 2, 4\]"):
+        F.linear_cross_entropy(
+            ebb.ones(1, 4), weight, ebb.zeros(1, 2).long(), linear_bias=ebb.ones(3)
+        )
+    with pytest.raises(ebb.errors.ShapeError, match=r"one element per class, got \[4\] for 3"):
+        nn.LinearCrossEntropyLoss(2, 3, weight=ebb.ones(4))
+
+
 def test_a_distance_is_a_function():
     text = "TripletMarginWithDistanceLoss: argument 'distance_function' must be .*, got int"
     with pytest.raises(TypeError, match=text):

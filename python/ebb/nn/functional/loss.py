@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ebb import _C
 from ebb._base.arguments import takes_older_places
@@ -217,23 +218,54 @@ def linear_cross_entropy(
     target: Tensor,
     *,
     linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
     reduction: str = "mean",
-    ignore_index: int = -100,
+    ignore_index: int | None = None,
     label_smoothing: float = 0.0,
+    options: Any = None,
 ) -> Tensor:
     """Return the cross entropy of ``target`` with a linear map of ``input``.
 
     Args:
         input: [..., features].
-        linear_weight: [classes, features].
-        target: Classes, in the shape of ``input`` without its last dim.
+        linear_weight: [classes, features], or [classes, *dims, features] beside an ``input``
+            [N, features].
+        target: Classes, in the shape of ``input`` without its last dim, and with ``dims``; or
+            probabilities, with the classes' dim before ``dims``.
+        linear_bias: In the shape of ``linear_weight`` without its last dim.
+        weight: The factor of each class.
+        ignore_index: Targets of this value count for nothing; None stands for -100.
+        label_smoothing: Share of the target that is spread over all classes.
+        options: What PyTorch is told of its chunks; it changes nothing here.
 
     Example:
         >>> x, weight, target = ebb.ones(2, 4), ebb.ones(10, 4), ebb.tensor([1, 8])
         >>> ebb.nn.functional.linear_cross_entropy(x, weight, target)
         tensor(2.3026)
     """
-    scores = _C.linear(input, linear_weight, linear_bias)
-    if scores.ndim > 2:
-        scores = scores.movedim(-1, 1)
-    return cross_entropy(scores, target, None, ignore_index, reduction, label_smoothing)
+    del options
+    dims = linear_weight.shape[:-1]
+    if len(dims) > 1:
+        scores = _scores_of_dims(input, linear_weight, linear_bias)
+    else:
+        scores = _C.linear(input, linear_weight, linear_bias)
+        scores = scores.movedim(-1, 1) if scores.ndim > 2 else scores
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(scores, target, weight, ignored, reduction, label_smoothing)
+
+
+def _scores_of_dims(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    dims = weight.shape[:-1]
+    if input.ndim != 2:
+        raise _C.ShapeError(
+            "linear_cross_entropy: linear_weight of several dims needs an input [N, features], got "
+            f"{list(input.shape)}"
+        )
+    if bias is not None and bias.shape != dims:
+        raise _C.ShapeError(
+            "linear_cross_entropy: linear_bias needs the shape of linear_weight without its last "
+            f"dim, got {list(bias.shape)} for {list(weight.shape)}"
+        )
+    flat = weight.reshape(-1, weight.shape[-1])
+    scores = _C.linear(input, flat, None if bias is None else bias.reshape(-1))
+    return scores.reshape(len(input), *dims)
