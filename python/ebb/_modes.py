@@ -195,6 +195,10 @@ def compile(
     mode: Any = None,
     options: Any = None,
     disable: Any = False,
+    recompile_limit: Any = None,
+    isolate_recompiles: Any = False,
+    dynamic_shapes: Any = None,
+    name: Any = None,
 ) -> Any:
     """Return a function or module as it is; without one, a decorator that does.
 
@@ -207,6 +211,7 @@ def compile(
         Linear(in_features=2, out_features=3, bias=True)
     """
     del fullgraph, dynamic, backend, mode, options, disable
+    del recompile_limit, isolate_recompiles, dynamic_shapes, name
     if model is None:
         return compile
     if not callable(model):

@@ -30,6 +30,8 @@ def test_what_a_call_of_theirs_needs_and_ours_lacks_is_named(theirs, ours, lacks
     [
         ("input:T, dim=(1, 1), eps:N=1e-05", "input:T, dim=1, eps:N=0.00001, more=None"),
         ("*size, dtype=None", "size, *, dtype=None"),
+        ("*size, dtype=None", "*sizes, size=None, dtype=None"),
+        ("size, *, dtype=None", "*sizes, size=None, dtype=None"),
         ("input:T, *, keepdim=...", "input:T, keepdim=False"),
         ("input:T, other:TN", "*args"),
         ("input:T, other:T", "A|input:T, B|other:T"),

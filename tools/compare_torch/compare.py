@@ -95,8 +95,13 @@ def lacks(call: list[Parameter], own: list[Parameter]) -> list[str]:
         if one.stars == "**" or (one.stars and one.name == "args") or one.name.startswith("_"):
             continue  # a name with an underscore is PyTorch's own
         index = _place_of(one.name, own)
+        star = next((at for at, other in enumerate(own) if other.stars == "*"), len(own))
+        if one.stars and star < len(own):
+            continue
         if index is None:
             found += [] if takes_any else [f"no `{one.name}`"]
+        elif own[index].keyword_only and star == place:
+            continue  # by place as what the star takes, by name as itself
         else:
             found += _beside(one, own[index], place, index)
     if any(one.stars and one.name == "args" for one in call):

@@ -48,6 +48,15 @@ def check_leaf_options(function, layout, pin_memory):
         )
 
 
+def sizes_given(function, sizes, size):
+    """What a function gets that takes sizes one by one, in a sequence, or as ``size``."""
+    if size is None:
+        return sizes
+    if sizes:
+        raise _C.DTypeError(f"{function}(): got argument 'size' by place and by name")
+    return (size,)
+
+
 def pins_if_asked(function):
     """Let a function that makes a leaf and knows ``pin_memory`` put it into pinned memory."""
 

@@ -9,7 +9,7 @@ import sys
 import ebb
 from ebb._base.arguments import spelled
 from ebb._C import Tensor
-from ebb._tensor.formats import check_leaf_options, pins_if_asked
+from ebb._tensor.formats import check_leaf_options, pins_if_asked, sizes_given
 from ebb._tensor.sparse import reduced
 
 
@@ -108,7 +108,8 @@ def _new_like(create):
     @pins_if_asked
     def method(
         self,
-        *size,
+        *sizes,
+        size=None,
         dtype=None,
         device=None,
         requires_grad=False,
@@ -117,7 +118,8 @@ def _new_like(create):
     ):
         check_leaf_options(name, layout, pin_memory)
         place = device or self.device
-        return create(*size, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad)
+        shape = sizes_given(name, sizes, size)
+        return create(*shape, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad)
 
     method.__name__ = name
     method.__doc__ = (
@@ -156,6 +158,7 @@ def _complex(self):
     return complex(self.item())
 
 
+@spelled(s="stream")
 @spelled(s="stream")
 def _record_stream(self, stream):
     """Say that work on ``stream`` uses this memory, so that it is not given away before.

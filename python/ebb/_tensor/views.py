@@ -13,6 +13,7 @@ from typing import Any
 
 import ebb
 from ebb._C import Tensor
+from ebb._tensor.formats import sizes_given
 
 
 def _become(self, name, view):
@@ -115,7 +116,7 @@ def detach_(input: Any) -> Tensor:
     return input.detach_()
 
 
-def resize_(self, *size, memory_format=None):
+def resize_(self, *sizes, size=None, memory_format=None):
     """Give the tensor another size, in row-major order, and return it.
 
     It keeps the elements that memory holds, in the order that they lie in. If it needs more memory
@@ -140,8 +141,9 @@ def resize_(self, *size, memory_format=None):
             f"resize_: memory_format must be contiguous_format, got {memory_format}\n"
             "hint: contiguous(memory_format=...) copies in another order"
         )
-    sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-    shape = tuple(sizes)
+    given = sizes_given("resize_", sizes, size)
+    is_sequence = len(given) == 1 and not isinstance(given[0], int)
+    shape = tuple(given[0] if is_sequence else given)
     if self.shape == shape:
         return self
     with ebb.no_grad():
@@ -160,14 +162,14 @@ def _row_major(shape):
     return [math.prod([max(size, 1) for size in shape[dim + 1 :]]) for dim in range(len(shape))]
 
 
-def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Tensor:
+def resize_as_(input: Any, the_template: Any, memory_format: Any = None) -> Tensor:
     """Give the tensor the size of another; see Tensor.resize_().
 
     Example:
         >>> ebb.resize_as_(ebb.zeros(1), ebb.ones(2, 3)).shape
         ebb.Size([2, 3])
     """
-    return resize_(self, the_template.shape, memory_format=memory_format)
+    return resize_(input, the_template.shape, memory_format=memory_format)
 
 
 def set_(self, source=None, storage_offset=0, size=None, stride=None):

@@ -369,12 +369,12 @@ class MixtureSameFamily(Distribution):
             places = places.expand(*values.shape[:dim], 1, *self.event_shape)
             return values.gather(dim, places).squeeze(dim)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        logs = self._component_distribution.log_prob(self._beside(self._checked(value)))
+    def log_prob(self, x: Tensor) -> Tensor:
+        logs = self._component_distribution.log_prob(self._beside(self._checked(x)))
         return (logs + ebb.log_softmax(self._mixture_distribution.logits, -1)).logsumexp(-1)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        shares = self._component_distribution.cdf(self._beside(self._checked(value)))
+    def cdf(self, x: Tensor) -> Tensor:
+        shares = self._component_distribution.cdf(self._beside(self._checked(x)))
         return (shares * self._mixture_distribution.probs).sum(-1)
 
     @property

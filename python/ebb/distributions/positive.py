@@ -103,8 +103,8 @@ class _Half(Distribution):
     def cdf(self, value: Tensor) -> Tensor:
         return 2 * self._whole.cdf(self._checked(value)) - 1
 
-    def icdf(self, value: Tensor) -> Tensor:
-        return self._whole.icdf((value + 1) / 2)
+    def icdf(self, prob: Tensor) -> Tensor:
+        return self._whole.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:
         return self._whole.entropy() - math.log(2)

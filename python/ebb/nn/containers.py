@@ -87,10 +87,10 @@ class _Numbered(Module):
         self._replace(changed)
         return self
 
-    def pop(self, index: int = -1) -> Module:
-        """Take a module out and return it."""
-        module = list(self)[self._position(index)]
-        del self[index]
+    def pop(self, key: int = -1) -> Module:
+        """Take the module at position ``key`` out and return it."""
+        module = list(self)[self._position(key)]
+        del self[key]
         return module
 
     def _position(self, index: int) -> int:

@@ -254,10 +254,19 @@ class Module(attributes.Held, state.OwnState):
         return (module for _, module in traversal.walk(self, "", remove_duplicate))
 
     def named_modules(
-        self, prefix: str = "", remove_duplicate: bool = True
+        self,
+        memo: set[Module] | None = None,
+        prefix: str = "",
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Module]]:
-        """Yield this module and all below with their dotted names."""
-        return traversal.walk(self, prefix, remove_duplicate)
+        """Yield this module and all below with their dotted names.
+
+        Args:
+            memo: Modules that are passed over; those met are added.
+            prefix: In front of each name.
+            remove_duplicate: Whether a shared module is met once.
+        """
+        return traversal.walk(self, prefix, remove_duplicate, memo)
 
     def get_submodule(self, target: str) -> Module:
         """Return the module with the dotted name ``target``; "" is this module."""

@@ -118,9 +118,9 @@ class RMSNorm(Norm):
         self._register_affine(self.normalized_shape, elementwise_affine, False, device, dtype)
         self.reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output."""
-        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         """Return the sizes and options."""

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from ebb.nn.module import Module
 
 
-def walk(root: Module, prefix: str = "", once: bool = True) -> Iterator[tuple[str, Module]]:
-    """Yield every module at and below ``root`` with its dotted name."""
-    seen = set()
+def walk(
+    root: Module, prefix: str = "", once: bool = True, memo: set[Module] | None = None
+) -> Iterator[tuple[str, Module]]:
+    """Yield every module at and below ``root`` with its dotted name, but those in ``memo``."""
+    seen = set() if memo is None else memo
     stack = [(prefix, root)]
     while stack:
         name, module = stack.pop()

@@ -19,6 +19,7 @@
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/location.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/op_call.h"
@@ -167,12 +168,14 @@ PyMethodDef kMethods[] = {
     {"name", name, METH_NOARGS, "name($self)\n--\n\nReturn the op's name with `Backward`."},
     {"_sequence_nr", sequence_number, METH_NOARGS,
      "_sequence_nr($self)\n--\n\nReturn the number in the order of recording."},
-    {"register_hook", node_register_hook, METH_O,
-     "register_hook($self, hook, /)\n--\n\n"
+    {"register_hook", one_argument_method<node_register_hook, "register_hook", "fn">(),
+     kOnlyArgument,
+     "register_hook($self, fn)\n--\n\n"
      "Call `hook(grad_inputs, grad_outputs)` after the node ran.\n\n"
      "A tuple that it returns replaces the gradients of the inputs."},
-    {"register_prehook", node_register_prehook, METH_O,
-     "register_prehook($self, hook, /)\n--\n\n"
+    {"register_prehook", one_argument_method<node_register_prehook, "register_prehook", "fn">(),
+     kOnlyArgument,
+     "register_prehook($self, fn)\n--\n\n"
      "Call `hook(grad_outputs)` before the node runs.\n\n"
      "A tuple that it returns replaces the gradients of the outputs."},
     {"list_saved", node_list_saved, METH_NOARGS,

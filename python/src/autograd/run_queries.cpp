@@ -6,6 +6,7 @@
 #include "ebb/core/base/error.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/python_error.h"
 
 namespace ebb::python {
@@ -65,8 +66,8 @@ PyObject* set_atomic(PyObject*, PyObject* is_atomic) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"queue_callback", guarded_method<queue>(), METH_O,
-     "queue_callback($module, callback, /)\n--\n\n"
+    {"queue_callback", one_argument_method<queue, "queue_callback", "callback">(), kOnlyArgument,
+     "queue_callback($module, callback)\n--\n\n"
      "Call `callback()` once at the end of the innermost run, after all gradients were added.\n\n"
      "It may queue more; what it raises reaches the caller of the run.\n\n"
      "Raises:\n    AutogradError: If no run is going on in this thread.\n"

@@ -119,16 +119,18 @@ PyGetSetDef kAttributes[] = {
 };
 
 PyMethodDef kMethods[] = {
-    {"manual_seed", generator_manual_seed, METH_O,
-     "manual_seed($self, seed, /)\n--\n\nStart the sequence of `seed` and return the generator."},
+    {"manual_seed", one_argument_method<generator_manual_seed, "manual_seed", "seed">(),
+     kOnlyArgument,
+     "manual_seed($self, seed)\n--\n\nStart the sequence of `seed` and return the generator."},
     {"seed", guarded_method<generator_seed>(), METH_NOARGS,
      "seed($self)\n--\n\nStart a sequence nobody knows and return its seed."},
     {"initial_seed", generator_initial_seed, METH_NOARGS,
      "initial_seed($self)\n--\n\nReturn the seed."},
     {"get_state", generator_get_state, METH_NOARGS,
      "get_state($self)\n--\n\nReturn the state as a uint8 tensor."},
-    {"set_state", guarded_method<generator_set_state>(), METH_O,
-     "set_state($self, state, /)\n--\n\nGo back to a state that get_state() returned."},
+    {"set_state", one_argument_method<generator_set_state, "set_state", "new_state">(),
+     kOnlyArgument,
+     "set_state($self, new_state)\n--\n\nGo back to a state that get_state() returned."},
     {"clone_state", guarded_method<generator_clone_state>(), METH_NOARGS,
      "clone_state($self)\n--\n\nReturn another generator that goes on from the same state."},
     {},
@@ -151,8 +153,8 @@ PyObject* module_set_state(PyObject*, PyObject* const* args, Py_ssize_t count, P
 }
 
 PyMethodDef kFunctions[] = {
-    {"manual_seed", module_manual_seed, METH_O,
-     "manual_seed($module, seed, /)\n--\n\n"
+    {"manual_seed", one_argument_method<module_manual_seed, "manual_seed", "seed">(), kOnlyArgument,
+     "manual_seed($module, seed)\n--\n\n"
      "Start the default generator's sequence of `seed`; return the generator."
      "\n\nExample:\n"
      "    >>> generator = ebb.manual_seed(0)\n"

@@ -10,6 +10,7 @@
 #include "ebb/autograd/history/casts/autocast.h"
 #include "ebb/autograd/history/casts/autocast_state.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/plain_args.h"
@@ -138,8 +139,9 @@ PyMethodDef kFunctions[] = {
      "\n\nExample:\n"
      "    >>> ebb.is_autocast_cache_enabled()\n"
      "    True\n"},
-    {"set_autocast_cache_enabled", guarded_method<keep_casts>(), METH_O,
-     "set_autocast_cache_enabled($module, enabled, /)\n--\n\n"
+    {"set_autocast_cache_enabled",
+     one_argument_method<keep_casts, "set_autocast_cache_enabled", "enabled">(), kOnlyArgument,
+     "set_autocast_cache_enabled($module, enabled)\n--\n\n"
      "Keep casts of weights until they are written to, or make them each time."
      "\n\nExample:\n"
      "    >>> ebb.set_autocast_cache_enabled(False)\n"

@@ -16,6 +16,7 @@
 #include "ebb/ops/fallback.h"
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/py.h"
 #include "python/src/base/python_error.h"
 #include "python/src/base/text.h"
@@ -256,8 +257,9 @@ void warn_user(const std::string& text) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"load_device_plugin", load_plugin, METH_O,
-     "load_device_plugin($module, path, /)\n--\n\n"
+    {"load_device_plugin", one_argument_method<load_plugin, "load_device_plugin", "path">(),
+     kOnlyArgument,
+     "load_device_plugin($module, path)\n--\n\n"
      "Load a shared library with a device plug-in and return its first device.\n\n"
      "Raises:\n    OSError: If the library cannot be loaded.\n"
      "    ValueError: If it is no plug-in, or one of another version.\n"
@@ -277,8 +279,9 @@ PyMethodDef kFunctions[] = {
      "\n\nExample:\n"
      "    >>> ebb.get_default_device()\n"
      "    device(type='cpu')\n"},
-    {"set_default_device", set_default, METH_O,
-     "set_default_device($module, device, /)\n--\n\nSet where this thread makes new tensors; "
+    {"set_default_device", one_argument_method<set_default, "set_default_device", "device">(),
+     kOnlyArgument,
+     "set_default_device($module, device)\n--\n\nSet where this thread makes new tensors; "
      "None is the CPU."
      "\n\nExample:\n"
      "    >>> ebb.set_default_device(\"cpu\")\n"
@@ -291,8 +294,9 @@ PyMethodDef kFunctions[] = {
      "\n\nExample:\n"
      "    >>> ebb.is_kernel_fallback_enabled()\n"
      "    True\n"},
-    {"set_kernel_fallback", guarded_method<set_fallback>(), METH_O,
-     "set_kernel_fallback($module, enabled, /)\n--\n\n"
+    {"set_kernel_fallback", one_argument_method<set_fallback, "set_kernel_fallback", "enabled">(),
+     kOnlyArgument,
+     "set_kernel_fallback($module, enabled)\n--\n\n"
      "Set whether the CPU runs what a device has no kernel for; else that is an error."
      "\n\nExample:\n"
      "    >>> ebb.set_kernel_fallback(False)\n"

@@ -180,8 +180,8 @@ PyMethodDef kFunctions[] = {
      "    >>> x = ebb.zeros(1024)\n"
      "    >>> del x\n"
      "    >>> ebb.release_cached_memory()\n"},
-    {"set_log_level", log_to, METH_O,
-     "set_log_level($module, level, /)\n--\n\nSet the level of log lines, from 0 (silent) to 9."
+    {"set_log_level", one_argument_method<log_to, "set_log_level", "level">(), kOnlyArgument,
+     "set_log_level($module, level)\n--\n\nSet the level of log lines, from 0 (silent) to 9."
      "\n\nExample:\n"
      "    >>> ebb.set_log_level(0)\n"
      "    >>> ebb.flags.get(\"log\")\n"

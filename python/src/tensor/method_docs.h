@@ -213,7 +213,7 @@ Example:
     tensor([2., 6.])
 )";
 
-constexpr const char* kRegisterHookDoc = R"(register_hook($self, hook, /)
+constexpr const char* kRegisterHookDoc = R"(register_hook($self, hook)
 --
 
 Call `hook(grad)` whenever a run has completed this tensor's gradient.
@@ -231,7 +231,7 @@ Example:
 )";
 
 constexpr const char* kRegisterPostAccumulateGradHookDoc =
-    R"(register_post_accumulate_grad_hook($self, hook, /)
+    R"(register_post_accumulate_grad_hook($self, hook)
 --
 
 Call `hook(tensor)` right after a gradient was added to this leaf's `grad`.
@@ -258,7 +258,7 @@ Example:
     tensor([1, 1], dtype=ebb.int32)
 )";
 
-constexpr const char* kTypeAsDoc = R"(type_as($self, other, /)
+constexpr const char* kTypeAsDoc = R"(type_as($self, other)
 --
 
 Return it in other's dtype.
@@ -396,7 +396,7 @@ Example:
     tensor([5., 0.])
 )";
 
-constexpr const char* kAsSubclassDoc = R"(as_subclass($self, cls, /)
+constexpr const char* kAsSubclassDoc = R"(as_subclass($self, cls)
 --
 
 Return the same memory, with its history, as an object of cls.

@@ -21,6 +21,7 @@
 #include "python/src/autograd/hooks.h"
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/op_call.h"
@@ -385,11 +386,14 @@ PyMethodDef kMethods[] = {
     {"retain_grad", call<keep_grad>, METH_NOARGS, kRetainGradDoc},
     {"detach_", guarded_method<detach_self>(), METH_NOARGS, kDetachInPlaceDoc},
     {"backward", as_method(tensor_backward), kFast, kBackwardDoc},
-    {"register_hook", tensor_register_hook, METH_O, kRegisterHookDoc},
-    {"register_post_accumulate_grad_hook", tensor_register_post_accumulate_hook, METH_O,
-     kRegisterPostAccumulateGradHookDoc},
+    {"register_hook", one_argument_method<tensor_register_hook, "register_hook", "hook">(),
+     kOnlyArgument, kRegisterHookDoc},
+    {"register_post_accumulate_grad_hook",
+     one_argument_method<tensor_register_post_accumulate_hook, "register_post_accumulate_grad_hook",
+                         "hook">(),
+     kOnlyArgument, kRegisterPostAccumulateGradHookDoc},
     {"to", as_method(to), kFast, kToDoc},
-    {"type_as", guarded_method<type_as>(), METH_O, kTypeAsDoc},
+    {"type_as", one_argument_method<type_as, "type_as", "other">(), kOnlyArgument, kTypeAsDoc},
     {"float", as_method(convert<DType::float32>), kFast, kFloatDoc},
     {"double", as_method(convert<DType::float64>), kFast, kDoubleDoc},
     {"half", as_method(convert<DType::float16>), kFast, kHalfDoc},
@@ -405,7 +409,8 @@ PyMethodDef kMethods[] = {
     {"numpy", as_method(numpy), kFast, kNumpyDoc},
     {"__array__", as_method(to_array), METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\nReturn it as NumPy asks for it."},
-    {"as_subclass", guarded_method<as_subclass>(), METH_O, kAsSubclassDoc},
+    {"as_subclass", one_argument_method<as_subclass, "as_subclass", "cls">(), kOnlyArgument,
+     kAsSubclassDoc},
     {"_become", guarded_method<become>(), METH_O, nullptr},
     {"_make_subclass", guarded_method<make_subclass>(), METH_FASTCALL | METH_STATIC, nullptr},
 };

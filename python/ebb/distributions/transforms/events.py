@@ -197,7 +197,7 @@ class CorrCholeskyTransform(Transform):
         shares = tril_matrix_to_vec(y, -1) / left.sqrt()
         return 0.5 * (shares.log1p() - (-shares).log1p())
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
         left = tril_matrix_to_vec(self._left(y.square()), -1).log().sum(-1)
         return 0.5 * left + 2 * (math.log(2) - x - F.softplus(-2 * x)).sum(-1)
 

@@ -8,6 +8,7 @@
 #include "python/src/autograd/function/function_node.h"
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/only_argument.h"
 #include "python/src/base/tensor_object.h"
 #include "python/src/calls/op_call.h"
 
@@ -197,7 +198,8 @@ PyMethodDef kMethods[] = {
      "Say which inputs forward() has written to; it must return them."},
     {"mark_non_differentiable", mark_non_differentiable, METH_VARARGS,
      "mark_non_differentiable($self, *outputs)\n--\n\nSay which outputs have no gradient."},
-    {"set_materialize_grads", guarded_method<set_materialize_grads>(), METH_O,
+    {"set_materialize_grads",
+     one_argument_method<set_materialize_grads, "set_materialize_grads", "value">(), kOnlyArgument,
      "set_materialize_grads($self, value)\n--\n\n"
      "Give backward() zeros for outputs without a gradient (the default), or None."},
     {"_refuse_second", refuse_second, METH_VARARGS, nullptr},
