@@ -27,6 +27,7 @@
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/flags.h"
+#include "ebb/core/runtime/float_mode.h"
 #include "ebb/core/runtime/signal_shield.h"
 
 namespace ebb {
@@ -88,6 +89,7 @@ std::atomic<int> wanted_threads{0};  // 0: not decided yet
 struct Job {
   FunctionRef<void(int64_t)> piece;
   int64_t pieces;
+  FloatMode float_mode = FloatMode::current();  // the caller's, for all pieces
   alignas(64) std::atomic<int64_t> next{0};     // apart from what all threads read
   std::mutex mutex;                             // guards what follows
   int64_t failed_piece = -1;
@@ -187,6 +189,7 @@ class Pool {
       ++active_;
       Job* const job = job_;
       lock.unlock();
+      job->float_mode.install();
       job->run();
       lock.lock();
       if (--active_ == 0) idle_.notify_one();

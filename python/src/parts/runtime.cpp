@@ -5,6 +5,7 @@
 #include "ebb/core/base/flags.h"
 #include "ebb/core/base/log.h"
 #include "ebb/core/runtime/allocator.h"
+#include "ebb/core/runtime/float_mode.h"
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/build_info.h"
 #include "python/src/base/error_names.h"
@@ -28,6 +29,12 @@ PyObject* set_threads(PyObject*, PyObject* const* args, Py_ssize_t given, PyObje
     set_num_threads(to_int64(count));
     return Py_NewRef(Py_None);
   });
+}
+
+PyObject* set_flush(PyObject*, PyObject* mode) {
+  const int flush = PyObject_IsTrue(mode);
+  check_status(flush);
+  return PyBool_FromLong(set_flush_denormal(flush != 0));
 }
 
 PyObject* stats(PyObject*, PyObject*) {
@@ -187,6 +194,7 @@ PyMethodDef kFunctions[] = {
      "    >>> ebb.flags.get(\"log\")\n"
      "    '0'\n"},
     {"_fail_allocation_after", fail_after, METH_VARARGS, nullptr},
+    {"_set_flush_denormal", guarded_method<set_flush>(), METH_O, nullptr},
     {"_flags", guarded_method<flags>(), METH_NOARGS, nullptr},
     {"_set_flag", set_one_flag, METH_VARARGS, nullptr},
     {"_faults_of_environment", guarded_method<environment_faults>(), METH_NOARGS, nullptr},

@@ -30,10 +30,21 @@ const char* build_type() {
 }
 
 const char* compiled_isas() {
-#ifdef __x86_64__
+#if defined(HWY_COMPILE_ONLY_STATIC) && defined(__AVX2__)
+  return "avx2";  // EBB_ONE_ISA
+#elif defined(__x86_64__)
   return "baseline, avx2, avx512";
 #else
   return "baseline";
+#endif
+}
+
+/// What ebb's own kernels run as, whatever the processor has beside.
+std::string_view isa_in_use() {
+#if defined(HWY_COMPILE_ONLY_STATIC) && defined(__AVX2__)
+  return name_of(Isa::avx2);
+#else
+  return name_of(usable_isa());
 #endif
 }
 
@@ -49,7 +60,8 @@ std::vector<std::pair<std::string, std::string>> build_info() {
       {"compiler", compiler()},
       {"build type", build_type()},
       {"instruction sets compiled", compiled_isas()},
-      {"instruction set in use", std::string(name_of(usable_isa()))},
+      {"instruction set in use", std::string(isa_in_use())},
+      {"instruction set of libraries", std::string(name_of(usable_isa()))},
       {"Highway", str(HWY_MAJOR, ".", HWY_MINOR, ".", HWY_PATCH)},
       {"OpenBLAS", openblas_get_config()},
       {"oneDNN", onednn_version()},
