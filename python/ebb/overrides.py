@@ -1,10 +1,11 @@
 # python/ebb/overrides.py -- __ebb_function__: classes that take part in ebb's functions.
 #
-# PyTorch's __torch_function__ under ebb's name. Functions of the op table, and methods that get
-# such an object as an argument, come here from where arguments are parsed
-# (python/src/calls/overrides.h). Methods, operators and properties of a subclass of Tensor come
-# here through wrappers that prepare_class() puts into the class when it is made. So neither costs a
-# plain tensor anything. Start reading at _dispatch().
+# PyTorch's __torch_function__ under ebb's name; a class that has only that takes part too
+# (note_class(), _ask()), and is asked for the functions that PyTorch would ask for (_as_pytorch()).
+# Functions of the op table, and methods that get such an object as an argument, come here from
+# where arguments are parsed (python/src/calls/overrides.h). Methods, operators and properties of a
+# subclass of Tensor come here through wrappers that prepare_class() puts into the class when it is
+# made. So neither costs a plain tensor anything. Start reading at _dispatch().
 """The override protocol for subclasses of ``Tensor`` and objects that act like tensors."""
 
 from __future__ import annotations
@@ -99,13 +100,21 @@ def handle_ebb_function(
     asked = _one_of_each_class(relevant_args)
     types = tuple(type(one) for one in asked)
     for one in asked:
-        answer = one.__ebb_function__(public_api, types, args, kwargs)
+        answer = _ask(one, public_api, types, args, kwargs)
         if answer is not NotImplemented:
             return answer
     raise _C.DTypeError(
         f"{resolve_name(public_api)}: no implementation found for types that implement "
         f"__ebb_function__, got {', '.join(kind.__qualname__ for kind in types)}"
     )
+
+
+def _ask(one: Any, function: Any, types: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """What the class of an object answers, under whichever name it has the protocol."""
+    if getattr(type(one), "__ebb_function__", None) is not None:
+        return one.__ebb_function__(function, types, args, kwargs)
+    function, args = _as_pytorch(function, args)
+    return one.__torch_function__(function, types, args, kwargs)
 
 
 def _one_of_each_class(objects: Iterable[Any]) -> list[Any]:
@@ -192,12 +201,59 @@ def _converted(result: Any, cls: type, given: set[int]) -> Any:
         return result
     if isinstance(result, (tuple, list)):
         parts = [_converted(one, cls, given) for one in result]
-        return parts if type(result) is list else type(result)(parts)
+        kind = type(result)
+        return parts if kind is list else kind(*parts) if hasattr(kind, "_fields") else kind(parts)
     return result
+
+
+@classmethod
+def _ask_torch_function(
+    cls: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+) -> Any:
+    """``__ebb_function__`` of a class that has ``__torch_function__``."""
+    function, args = _as_pytorch(function, args)
+    return cls.__torch_function__(function, types, args, kwargs)
+
+
+# Operators whose method PyTorch names when it asks a class.
+_METHODS = {"truediv": "div", "mod": "remainder", "floordiv": "floor_divide", "pos": "positive"}
+_NAMED = ("add", "sub", "mul", "truediv", "mod", "matmul", "lt", "le", "gt", "ge", "ne", "neg",
+          "abs", "pos")  # fmt: skip
+_IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod")
+_REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or",
+              "xor", "lshift", "rshift")  # fmt: skip
+
+
+@functools.cache
+def _spellings() -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
+    """By operator: its method; that of reflected ones for two tensors, and for a number."""
+    own = vars(Tensor)
+    methods = {own[f"__{name}__"]: own[_METHODS.get(name, name)] for name in _NAMED}
+    methods |= {own[f"__i{name}__"]: own[f"{_METHODS.get(name, name)}_"] for name in _IN_PLACE}
+    swapped = {own[f"__r{name}__"]: own[f"__{name}__"] for name in _REFLECTED}
+    numbers = {own[f"__r{name}__"]: own[name] for name in ("add", "mul")}
+    numbers |= {own[f"__r{name}__"]: own[f"bitwise_{name}"] for name in ("and", "or", "xor")}
+    return methods, swapped, numbers
+
+
+def _as_pytorch(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A call as PyTorch would put it: ``Tensor.add`` for ``+``, the left operand first."""
+    methods, swapped, numbers = _spellings()
+    if not isinstance(function, _types.WrapperDescriptorType):
+        return function, args
+    if function in swapped and isinstance(args[1], Tensor):
+        function, args = swapped[function], (args[1], args[0])
+    function = numbers.get(function, function)
+    if function is vars(Tensor)["__eq__"] and not any(
+        isinstance(one, Tensor) and type(one) is not Tensor for one in args
+    ):
+        function = vars(Tensor)["eq"]
+    return methods.get(function, function), args
 
 
 _OWN_SLOTS = {
     *("__class__", "__delattr__", "__dict__", "__dir__", "__doc__", "__ebb_function__"),
+    *("__torch_function__",),
     *("__getattribute__", "__getstate__", "__hash__", "__init__", "__init_subclass__"),
     *("__module__", "__new__", "__reduce__", "__reduce_ex__", "__setattr__", "__sizeof__"),
     *("__subclasshook__", "__weakref__", "__deepcopy__", "__array_priority__", "as_subclass"),
@@ -221,6 +277,36 @@ def _members() -> dict[str, Any]:
         and name not in _OWN_SLOTS
         and (name.startswith("__") or not name.startswith("_"))
     }
+
+
+_keeps_subclasses = False
+
+
+def keep_subclasses(is_on: bool) -> None:
+    """Let subclasses of Tensor without the protocol take part by Tensor's own, as in PyTorch."""
+    global _keeps_subclasses
+    _keeps_subclasses = is_on
+    _C._keep_subclasses(is_on)
+    waiting = Tensor.__subclasses__() if is_on else []
+    while waiting:
+        cls = waiting.pop()
+        waiting += cls.__subclasses__()
+        note_class(cls)
+
+
+def note_class(cls: type) -> None:
+    """Prepare a subclass of Tensor that has the protocol, under either name."""
+    names = ("__ebb_function__", "__torch_function__")
+    first = next(base for base in cls.__mro__ if any(name in vars(base) for name in names))
+    if "__ebb_function__" not in vars(first):
+        own = vars(first)["__torch_function__"]
+        takes_no_part = own is None or own is _C._disabled_override
+        cls.__ebb_function__ = own if takes_no_part else _ask_torch_function  # type: ignore
+        first = cls
+    wish = vars(first)["__ebb_function__"]
+    if wish is None or wish is _C._disabled_override or (first is Tensor and not _keeps_subclasses):
+        return
+    prepare_class(cls)
 
 
 def prepare_class(cls: type) -> None:
@@ -332,7 +418,9 @@ def is_tensor_like(inp: Any) -> bool:
         >>> ebb.overrides.is_tensor_like(ebb.ones(1)), ebb.overrides.is_tensor_like([1.0])
         (True, False)
     """
-    return isinstance(inp, Tensor) or hasattr(inp, "__ebb_function__")
+    return isinstance(inp, Tensor) or any(
+        hasattr(inp, name) for name in ("__ebb_function__", "__torch_function__")
+    )
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
@@ -361,7 +449,18 @@ def resolve_name(f: Callable[..., Any]) -> str:
         return f"ebb.Tensor.{f.__name__}"
     if isinstance(f, _types.BuiltinFunctionType):
         return f"{(f.__module__ or 'ebb').partition('._C')[0]}.{f.__name__}"
-    return f"{f.__module__}.{getattr(f, '__qualname__', repr(f))}"
+    return _public_name(f) or f"{f.__module__}.{getattr(f, '__qualname__', repr(f))}"
+
+
+def _public_name(f: Callable[..., Any]) -> str:
+    """Where the package offers a function that is written in Python; "" if nowhere."""
+    import ebb
+
+    name = getattr(f, "__name__", "")
+    rooms = {"ebb.Tensor": Tensor, "ebb": ebb, "ebb.nn.functional": ebb.nn.functional,
+             "ebb.linalg": ebb.linalg}  # fmt: skip
+    found = (room for room, owner in rooms.items() if vars(owner).get(name) is f)
+    return next((f"{room}.{name}" for room in found), "")
 
 
 _naming.name_module(__name__)

@@ -81,7 +81,10 @@ void add_ops(PyObject* module) {
   const Ref ops(PyModule_Create(&definition));
   for (const OpTable& table : op_tables()) {
     check_status(PyModule_AddFunctions(module, table.functions));
-    check_status(PyModule_AddFunctions(ops.get(), table.functions));
+    for (const PyMethodDef* one = table.functions; one->ml_name != nullptr; ++one) {
+      const Ref same(PyObject_GetAttrString(module, one->ml_name));
+      check_status(PyModule_AddObjectRef(ops.get(), one->ml_name, same.get()));
+    }
     check_status(PyModule_AddFunctions(ops.get(), table.hidden));
     for (SpacedFunction* one = table.spaced; one->space != nullptr; ++one) {
       add_spaced(ops.get(), *one);

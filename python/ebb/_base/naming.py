@@ -21,6 +21,11 @@ from ebb import _C, errors
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _OWN_MODULES = frozenset(["ebb", "numpy"])
 
+# What these offer and files of those have asks PyTorch's classes of tensors, but for _PLAIN.
+_ROOMS = ("ebb", "ebb.linalg", "ebb.nn.functional", "ebb.nn.init")
+_FILES = ("ebb._functions.", "ebb._tensor.views", *_ROOMS[1:])
+_PLAIN = ("is_tensor",)
+
 _OF_EARLIER_CALL = " found it after the call"  # as in ebb/core/device/stream_checks.cpp
 
 _PublicFunction = _C._PublicFunction
@@ -59,7 +64,8 @@ def name_module(name: str) -> None:
         # Most names are the extension's, so what they are is asked before where they are from.
         if type(value) is types.FunctionType:
             if not label.startswith("_") and _is_own(value):
-                setattr(module, label, _named(value, label))
+                asks = name in _ROOMS and _asks(module, label, value)
+                setattr(module, label, _named(value, label, asks))
         elif isinstance(value, type) and id(value) not in _known and _is_own(value):
             _name_class(value)  # private ones too: public classes have them as bases
 
@@ -68,12 +74,19 @@ def _is_own(value: object) -> bool:
     return str(getattr(value, "__module__", "")).partition(".")[0] == "ebb"
 
 
-def _named(function: types.FunctionType, label: object) -> typing.Any:
+def _named(function: types.FunctionType, label: object, asks: builtins.bool = False) -> typing.Any:
     if id(function) not in _known:
         # Steps of a generator run behind the call; a Protocol's __init__ is Python's.
         is_ours = function.__code__.co_filename.startswith((_PACKAGE, "<string>"))
-        _known[id(function)] = _PublicFunction(function, label) if is_ours else function
+        made = _PublicFunction(function, label, False, asks) if is_ours else function
+        _known[id(function)] = made
     return _known[id(function)]
+
+
+def _asks(module: types.ModuleType, label: str, function: types.FunctionType) -> builtins.bool:
+    """Return whether classes with __torch_function__ take part in a function that is offered."""
+    is_public = label in getattr(module, "__all__", (label,))
+    return is_public and function.__module__.startswith(_FILES) and label not in _PLAIN
 
 
 def _name_class(cls: type) -> None:

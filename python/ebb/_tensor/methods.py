@@ -178,17 +178,14 @@ def _record_stream(self, stream):
 
 @classmethod
 def _init_subclass(cls, **kwargs):
-    """Let a class that has __ebb_function__ take part in everything it inherits."""
+    """Let a class that has the protocol take part in everything it inherits."""
     super(Tensor, cls).__init_subclass__(**kwargs)
-    own = next(vars(base)["__ebb_function__"] for base in cls.__mro__ if _has_function(base))
-    if own is not None and own is not vars(Tensor)["__ebb_function__"]:
-        from ebb import overrides
+    none = ebb._C._disabled_override
+    if cls.__ebb_function__ is none and cls.__torch_function__ is none:
+        return  # as of Parameter, which is made while the package is imported
+    from ebb import overrides
 
-        overrides.prepare_class(cls)
-
-
-def _has_function(base):
-    return "__ebb_function__" in vars(base)
+    overrides.note_class(cls)
 
 
 def _part(take, doc):
@@ -465,6 +462,7 @@ Tensor.is_pinned = _is_pinned
 Tensor.cfloat = _cfloat
 Tensor.cdouble = _cdouble
 Tensor.__ebb_function__ = _ebb_function
+Tensor.__torch_function__ = _ebb_function
 Tensor.__init_subclass__ = _init_subclass
 Tensor.record_stream = _record_stream
 Tensor.__array_priority__ = 1000  # so that NumPy lets Tensor's operators go first

@@ -24,6 +24,7 @@ class Parameter(Tensor):
     """
 
     _persistable = True  # what Tensor.persistable says
+    __ebb_function__ = __torch_function__ = _C._disabled_override  # results are plain tensors
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         """Make a leaf over the memory of ``data``."""
@@ -46,6 +47,7 @@ class Buffer(Tensor):
     """
 
     persistent: bool
+    __ebb_function__ = __torch_function__ = _C._disabled_override
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         """Make a buffer over the memory of ``data``."""

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ebb
-from ebb import _C
+from ebb import _C, overrides
 from ebb.nn import attributes
 from ebb.torch_compat import (
     absent,
@@ -157,12 +157,20 @@ SPELLED = {
     "torch._C._VariableFunctionsClass": (_HELPERS, "ebb"),  # of which pickles name functions
     "torch._C.DisableTorchFunctionSubclass": ("ebb.overrides", "DisableEbbFunctionSubclass"),
     "torch._C.DisableTorchFunction": ("ebb.overrides", "DisableEbbFunction"),
+    "torch.DisableTorchFunctionSubclass": ("ebb.overrides", "DisableEbbFunctionSubclass"),
+    "torch.DisableTorchFunction": ("ebb.overrides", "DisableEbbFunction"),
+    "torch.overrides.wrap_torch_function": ("ebb.overrides", "wrap_ebb_function"),
+    "torch.overrides.resolve_name": (_PRIVATES, "resolve_name"),
     **{
-        f"torch.overrides.{name.replace('ebb', 'torch')}": ("ebb.overrides", name)
-        for name in ("has_ebb_function", "handle_ebb_function", "wrap_ebb_function")
+        f"{room}.{name}_torch_function{kind}": (at, f"{name}_{own}_function{kind}")
+        for room in ("torch.overrides", "torch.nn.functional", "torch.autograd", "torch._tensor")
+        for at, name, own, kind in (
+            ("ebb.overrides", "has", "ebb", ""),
+            ("ebb.overrides", "handle", "ebb", ""),
+            (_PRIVATES, "has", "torch", "_unary"),
+            (_PRIVATES, "has", "torch", "_variadic"),
+        )
     },
-    "torch.nn.functional.has_torch_function": ("ebb.overrides", "has_ebb_function"),
-    "torch.nn.functional.handle_torch_function": ("ebb.overrides", "handle_ebb_function"),
     "torch.ScriptModule": ("ebb.jit", "ScriptModule"),
     "torch.nn.parameter.is_lazy": ("ebb.nn.parameter", "is_uninitialized"),
     "torch.serialization.DEFAULT_PROTOCOL": (_PRIVATES, "DEFAULT_PROTOCOL"),
@@ -296,6 +304,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, TorchFinder())
     _C._hide_data_writes(True)
+    overrides.keep_subclasses(True)
     attributes.show_as_pytorch(True)
 
 
@@ -311,6 +320,7 @@ def uninstall() -> None:
         False
     """
     _C._hide_data_writes(False)
+    overrides.keep_subclasses(False)
     attributes.show_as_pytorch(False)
     sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, TorchFinder)]
     for name in [name for name, one in sys.modules.items() if isinstance(one, TorchModule)]:

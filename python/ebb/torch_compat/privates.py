@@ -406,16 +406,38 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     return place, asked.get("dtype"), bool(asked.get("non_blocking", False)), held
 
 
-def disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """Call a function on tensors as it is: the ``__torch_function__`` of classes that want none.
+disabled_torch_function_impl: Callable[..., Any] = _C._disabled_override
+
+
+def has_torch_function_unary(relevant_arg: Any) -> bool:
+    """Return whether the class of an argument takes part in functions.
 
     >>> from ebb.torch_compat import privates
-    >>> privates.disabled_torch_function_impl(ebb.neg, (), (ebb.ones(1),))
-    tensor([-1.])
+    >>> privates.has_torch_function_unary(ebb.ones(1))
+    False
     """
-    del types
-    with ebb.overrides.DisableEbbFunctionSubclass():
-        return func(*args, **(kwargs or {}))
+    return _C._has_override(relevant_arg)
+
+
+def has_torch_function_variadic(*relevant_args: Any) -> bool:
+    """Return whether the class of one of the arguments takes part in functions.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.has_torch_function_variadic(ebb.ones(1), 2)
+    False
+    """
+    return _C._has_override(*relevant_args)
+
+
+def resolve_name(f: Callable[..., Any]) -> str:
+    """Return how PyTorch's programs write a function.
+
+    >>> from ebb.torch_compat import privates
+    >>> privates.resolve_name(ebb.matmul)
+    'torch.matmul'
+    """
+    owner, dot, name = ebb.overrides.resolve_name(f).partition(".")
+    return f"torch{dot}{name}" if owner == "ebb" else f"{owner}{dot}{name}"
 
 
 def false() -> bool:

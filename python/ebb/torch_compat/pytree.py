@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ebb import _C
 from ebb._base.arguments import check_depth
+from ebb._C import Size
 
 PyTree = Any
 Context = Any
@@ -76,6 +77,14 @@ def _to_named(parts: Any, made: Any) -> Any:
     return made(*parts)
 
 
+def _to_result(parts: Any, made: Any) -> Any:
+    return made(parts)
+
+
+class Results:
+    """Key of what ops with several results return, such as ``max`` along a dim."""
+
+
 def _of_dict(value: Any) -> tuple[list[Any], Any]:
     return list(value.values()), list(value.keys())
 
@@ -112,7 +121,9 @@ def dict_flatten_with_keys(value: Any) -> tuple[list[tuple[MappingKey, Any]], An
 SUPPORTED_NODES: dict[Any, NodeDef] = {
     list: NodeDef(_of_list, _to_list),
     tuple: NodeDef(_of_list, _to_tuple),
+    Size: NodeDef(_of_list, _to_tuple),
     namedtuple: NodeDef(_of_named, _to_named),
+    Results: NodeDef(_of_named, _to_result),
     dict: NodeDef(_of_dict, _to_dict),
     OrderedDict: NodeDef(_of_dict, lambda parts, keys: OrderedDict(zip(keys, parts, strict=True))),
     defaultdict: NodeDef(
@@ -142,8 +153,9 @@ def node_type(tree: Any) -> Any:
     (<class 'list'>, False)
     """
     kind = type(tree)
-    if kind not in SUPPORTED_NODES and isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return namedtuple
+    if kind not in SUPPORTED_NODES and isinstance(tree, tuple):
+        named = {"_fields": namedtuple, "n_sequence_fields": Results}
+        return next((key for name, key in named.items() if hasattr(kind, name)), kind)
     return kind
 
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "python/src/base/location.h"
+#include "python/src/calls/overrides.h"
 
 namespace ebb::python {
 namespace {
@@ -16,6 +17,7 @@ struct PublicFunction {
   PyObject* function;
   PyObject* label;
   bool is_getter;  // its errors matter to hasattr(), wherever that is called
+  bool asks;       // classes that take part under PyTorch's name
   PyObject* weaklist;
 };
 
@@ -58,8 +60,32 @@ PyObject* ask_explainer(const PublicFunction* self, PyObject* const* args, Py_ss
   return nullptr;
 }
 
+/// The call by the protocol of overrides.h, with this function as the one that was called.
+[[gnu::noinline, gnu::cold]] PyObject* hand_over(PyObject* self, PyObject* const* args,
+                                                 Py_ssize_t count, PyObject* names) {
+  return guarded([&] {
+    const Ref given(PyTuple_New(count)), named(PyDict_New());
+    for (Py_ssize_t index = 0; index < count; ++index) {
+      PyTuple_SET_ITEM(given.get(), index, Py_NewRef(args[index]));
+    }
+    for (Py_ssize_t index = 0; names != nullptr && index < PyTuple_GET_SIZE(names); ++index) {
+      PyObject* const name = PyTuple_GET_ITEM(names, index);
+      check_status(PyDict_SetItem(named.get(), name, args[count + index]));
+    }
+    const Ref module(PyImport_ImportModule("ebb.overrides"));
+    const Ref dispatch(PyObject_GetAttrString(module.get(), "_dispatch"));
+    return checked(
+        PyObject_CallFunctionObjArgs(dispatch.get(), self, given.get(), named.get(), nullptr));
+  });
+}
+
 PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* names) {
   const PublicFunction* const self = downcast(object);
+  if (self->asks) {
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    if (asks_as_pytorch(args, count + named)) return hand_over(object, args, count, names);
+  }
   PyObject* const made = PyObject_Vectorcall(self->function, args, flags, names);
   if (made == nullptr) [[unlikely]]
     return explain(self, args, PyVectorcall_NARGS(flags), names);
@@ -68,8 +94,9 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
 
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *function = nullptr, *label = nullptr;
-  int is_getter = 0;
-  if (PyArg_ParseTuple(args, "O!O|p", &PyFunction_Type, &function, &label, &is_getter) == 0) {
+  int is_getter = 0, asks = 0;
+  if (PyArg_ParseTuple(args, "O!O|pp", &PyFunction_Type, &function, &label, &is_getter, &asks) ==
+      0) {
     return nullptr;
   }
   PyObject* const self = type->tp_alloc(type, 0);
@@ -78,6 +105,7 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
   downcast(self)->function = Py_NewRef(function);
   downcast(self)->label = Py_NewRef(label);
   downcast(self)->is_getter = is_getter != 0;
+  downcast(self)->asks = asks != 0;
   return self;
 }
 
