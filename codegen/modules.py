@@ -18,8 +18,8 @@ from codegen.entry import LOADER
 from codegen.model import Family, Op
 from codegen.signature import TYPES, Param, SchemaError, parse_signature
 
-HEADER = ("doc", "includes", "args", "shown", "returns", "modules")
-KEYS = ("module", "op", "function", "doc", "args", "shown", "check", "if_none", "choices",
+HEADER = ("doc", "includes", "args", "base", "shown", "returns", "modules")
+KEYS = ("module", "op", "function", "doc", "args", "base", "shown", "check", "if_none", "choices",
         "annotations", "attributes", "example")  # fmt: skip
 REDUCTIONS = ("none", "mean", "sum")
 # Options that Python's functions add to every op of their kind.
@@ -63,6 +63,8 @@ class Module:
     params: list[Param]  # of the function
     shown: list[str]
     returns: str
+    base: str  # Python's: a class of python/ebb/nn/_bases.py, Options, or one of the same file
+    base_options: str  # what its constructor gets
     checks: list[str] = field(default_factory=list)
     example: dict[str, Any] | None = None
     op: Op | None = None
@@ -130,6 +132,7 @@ class _Row:
         params += [param for name, param in ADDED.items() if name in names]
         options = self.options(names, params)
         kept = {option.name for option in options}
+        base, _, base_options = self.inherited("base", "Options").partition("(")
         return Module(
             name=self.name,
             doc=" ".join(self.values["doc"].split()),
@@ -140,10 +143,16 @@ class _Row:
             params=params,
             shown=self.shown(options),
             returns=self.header.get("returns", "the layer's output"),
+            base=base,
+            base_options=base_options.rstrip(")"),
             checks=self.values.get("check", []),
             example=self.values.get("example"),
             op=op,
         )  # fmt: skip
+
+    def inherited(self, key: str, default: str) -> str:
+        """What the row says, or the head of its file."""
+        return self.values.get(key, self.header.get(key, default))
 
     def function(self) -> tuple[Op | None, str, list[Param]]:
         """The op if there is one, and name and parameters of what a call runs."""

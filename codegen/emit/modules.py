@@ -35,13 +35,24 @@ def row_of(module: Module, family: ModuleFamily) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _bases_first(modules: list[Module]) -> list[Module]:
+    """The rows in their order, each behind the row that it derives from."""
+    named = {one.name: one for one in modules}
+    ordered: dict[str, Module] = {}
+    for one in modules:
+        if one.base in named:
+            ordered.setdefault(one.base, named[one.base])
+        ordered.setdefault(one.name, one)
+    return list(ordered.values())
+
+
 def emit(families: list[ModuleFamily]) -> dict[str, str]:
     """All files of the module table, by path below the generated folder."""
     env = environment()
     files = {}
     tested = []
     for family in families:
-        rows = [PythonModule(one) for one in family.modules]
+        rows = [PythonModule(one) for one in _bases_first(family.modules)]
         files[f"python/ebb/nn/{family.name}.py"] = env.get_template("modules.py.j2").render(
             family=family,
             modules=rows,

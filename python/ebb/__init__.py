@@ -215,6 +215,7 @@ from ebb import (
     strings,
     utils,
 )
+from ebb._base.imports import help_imports as _help_imports
 from ebb._base.lazy import LazyPackage as _LazyPackage
 from ebb._base.naming import name_errors as _name_errors
 from ebb._tensor.views import (
@@ -289,6 +290,7 @@ else:
 
 globals().update(_copies)
 _name_errors()
+_help_imports()
 flags._warn_of_environment()
 
 # `from ebb import *` must not hide builtins such as sum and max.

@@ -4,6 +4,7 @@
 ``ebb.utils.data`` is the same module, for PyTorch's habits.
 """
 
+from ebb._base.lazy import LazyPackage as _LazyPackage
 from ebb.data import digits
 from ebb.data.batches import batches
 from ebb.data.collate import default_collate, default_convert
@@ -29,6 +30,8 @@ from ebb.data.sampler import (
     WeightedRandomSampler,
 )
 from ebb.data.worker import get_worker_info
+
+dataloader: _LazyPackage = _LazyPackage("ebb.data.dataloader")
 
 __all__ = [
     "BatchSampler",

@@ -1,8 +1,8 @@
 # python/ebb/data/loader.py -- DataLoader: batches of a dataset, made here or by workers.
 #
-# DataLoader checks its arguments once. Each `for` makes an iterator: a plain generator without
-# workers; else a _WorkerIterator, which hands out tasks in order, a few ahead, and puts the answers
-# back into that order. Start reading at _WorkerIterator.__next__().
+# DataLoader checks its arguments once. Each `for` makes an iterator, by PyTorch's names: a plain
+# generator without workers; else a _MultiProcessingDataLoaderIter, which hands out tasks in order,
+# a few ahead, and puts the answers back into that order. Start reading at its __next__().
 """The class and its iterators; workers are in ``process_workers.py`` and ``thread_workers.py``."""
 
 from __future__ import annotations
@@ -172,13 +172,13 @@ class DataLoader(Subscripted):
         # Drawn even where there is no worker: the order must not depend on their number.
         seed = int(_C.rand((), dtype=_C.float64, generator=self.generator).item() * 2**53)
         if self.num_workers == 0:
-            return _PlainIterator(self, self._iterate(Fetcher(self._recipe())))
+            return _SingleProcessDataLoaderIter(self, self._iterate(Fetcher(self._recipe())))
         self._epoch += 1
         if not self.persistent_workers:
-            return _WorkerIterator(self, self._make_workers(seed))
+            return _MultiProcessingDataLoaderIter(self, self._make_workers(seed))
         if self._workers is None or not self._workers.close.alive:
             self._workers = self._make_workers(seed)
-        return _WorkerIterator(self, self._workers)
+        return _MultiProcessingDataLoaderIter(self, self._workers)
 
     def __iter__(self) -> Iterator[Any]:
         return self._get_iterator()
@@ -244,7 +244,7 @@ def _forever() -> Iterator[None]:
         yield None
 
 
-class _LoaderIterator:
+class _BaseDataLoaderIter:
     """What goes over a loader's batches."""
 
     _loader: DataLoader
@@ -259,7 +259,7 @@ class _LoaderIterator:
         return len(self._loader)
 
 
-class _PlainIterator(_LoaderIterator):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Gives batches that are made when they are asked for."""
 
     def __init__(self, loader: DataLoader, batches: Iterator[Any]):
@@ -270,7 +270,7 @@ class _PlainIterator(_LoaderIterator):
         return next(self._batches)
 
 
-class _WorkerIterator(_LoaderIterator):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Gives batches in the order of their tasks, while workers make the next ones."""
 
     def __init__(self, loader: DataLoader, workers: Any):

@@ -179,7 +179,7 @@ class _Independent(Constraint):
         return _all(self.base_constraint.check(value), self.reinterpreted_batch_ndims)
 
 
-class _MixtureSameFamily(Constraint):
+class MixtureSameFamilyConstraint(Constraint):
     """What every component of a mixture can give.
 
     Example:
@@ -471,7 +471,6 @@ class _Stack(_Parts):
 # What programs write.
 dependent: _Dependent = _Dependent()
 independent = _Independent
-MixtureSameFamilyConstraint = _MixtureSameFamily
 boolean: Constraint = _Boolean()
 one_hot: Constraint = _OneHot()
 integer_interval = _IntegerInterval

@@ -86,6 +86,7 @@ from ebb.nn.unpooling import *
 from ebb.nn.upsampling import *
 
 grad: _LazyPackage = _LazyPackage("ebb.nn.grad")
+modules: _LazyPackage = _LazyPackage("ebb.nn.modules")
 
 __all__ = [
     "Module",

@@ -13,6 +13,7 @@ from ebb import _C
 from ebb._base.arguments import check_callable
 from ebb._C import Tensor
 from ebb.nn import functional as F
+from ebb.nn._bases import _Loss, _WeightedLoss
 from ebb.nn.containers import ModuleList, Sequential
 from ebb.nn.layers import Linear
 from ebb.nn.module import Module
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-class TripletMarginWithDistanceLoss(Module):
+class TripletMarginWithDistanceLoss(_Loss):
     """How far what should be near is from being nearer than what should be far.
 
     Args:
@@ -89,7 +90,7 @@ class LinearCrossEntropyOptions:
     acc_dtype: Any = None
 
 
-class LinearCrossEntropyLoss(Module):
+class LinearCrossEntropyLoss(_WeightedLoss):
     """The cross entropy of targets with a linear map of the input, whose weight is trained.
 
     Args:

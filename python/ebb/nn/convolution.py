@@ -220,7 +220,7 @@ class Conv3d(_Conv):
     _function = staticmethod(functional.conv3d)
 
 
-class _ConvTranspose(_ConvNd):
+class _ConvTransposeNd(_ConvNd):
     """A transposed convolution.
 
     Args:
@@ -311,7 +311,7 @@ class _ConvTranspose(_ConvNd):
         return extra
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     """The transposed convolution over one dim, which undoes the sizes of Conv1d.
 
     Example:
@@ -320,12 +320,12 @@ class ConvTranspose1d(_ConvTranspose):
         ebb.Size([1, 4, 10])
     """
 
-    __doc__ += _ConvTranspose.__doc__.partition("\n")[2]
+    __doc__ += _ConvTransposeNd.__doc__.partition("\n")[2]
     _dims = 1
     _function = staticmethod(functional.conv_transpose1d)
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     """The transposed convolution over two dims, which undoes the sizes of Conv2d.
 
     Example:
@@ -334,12 +334,12 @@ class ConvTranspose2d(_ConvTranspose):
         ebb.Size([1, 8, 8, 8])
     """
 
-    __doc__ += _ConvTranspose.__doc__.partition("\n")[2]
+    __doc__ += _ConvTransposeNd.__doc__.partition("\n")[2]
     _dims = 2
     _function = staticmethod(functional.conv_transpose2d)
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTransposeNd):
     """The transposed convolution over three dims, which undoes the sizes of Conv3d.
 
     Example:
@@ -348,6 +348,6 @@ class ConvTranspose3d(_ConvTranspose):
         ebb.Size([1, 2, 4, 4, 4])
     """
 
-    __doc__ += _ConvTranspose.__doc__.partition("\n")[2]
+    __doc__ += _ConvTransposeNd.__doc__.partition("\n")[2]
     _dims = 3
     _function = staticmethod(functional.conv_transpose3d)

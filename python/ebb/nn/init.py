@@ -294,3 +294,22 @@ sparse: Callable[..., Tensor] = _older(sparse_)
 uniform: Callable[..., Tensor] = _older(uniform_)
 xavier_normal: Callable[..., Tensor] = _older(xavier_normal_)
 xavier_uniform: Callable[..., Tensor] = _older(xavier_uniform_)
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs and outputs each unit of a weight has; programs copy PyTorch's name."""
+    if tensor.ndim < 2:
+        raise _C.ShapeError(
+            "_calculate_fan_in_and_fan_out: needs a weight of at least 2 dims, got "
+            f"{list(tensor.shape)}"
+        )
+    field = tensor[0, 0].numel()
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """The one of both that a mode names."""
+    modes = ("fan_in", "fan_out")
+    if str(mode).lower() not in modes:
+        raise _C.ValueError(f"_calculate_correct_fan: needs 'fan_in' or 'fan_out', got {mode!r}")
+    return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]

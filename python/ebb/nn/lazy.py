@@ -46,7 +46,7 @@ __all__ = [
 class LazyModuleMixin(Module):  # else its instances could not change their class
     """What lazy layers share; ``cls_to_become`` is the class after the first input."""
 
-    cls_to_become: type[Module]
+    cls_to_become: type[Module] | None = None
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer still has no shape."""
@@ -62,7 +62,7 @@ class LazyModuleMixin(Module):  # else its instances could not change their clas
     def forward(self, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Learn the sizes from the input, and return the output of the layer that it becomes."""
         self.initialize_parameters(input)
-        self.__class__ = self.cls_to_become
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
         return self.forward(input, *args, **kwargs)
 
     def reset_parameters(self) -> None:
@@ -114,7 +114,7 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.reset_parameters()
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConvXdMixin(LazyModuleMixin):
     """What lazy convolutions share: they are set up for no channels."""
 
     def _forget(self, out_channels: int, groups: int, bias: bool, device: Any, dtype: Any) -> None:
@@ -152,7 +152,7 @@ class _LazyConv(LazyModuleMixin):
             self.reset_parameters()
 
 
-class _LazyPlainConv(_LazyConv):
+class _LazyPlainConv(_LazyConvXdMixin):
     """Convolutions whose ``in_channels`` are those of the first input; else as Conv1d."""
 
     def __init__(
@@ -174,7 +174,7 @@ class _LazyPlainConv(_LazyConv):
         self._forget(out_channels, groups, bias, device, dtype)
 
 
-class _LazyConvTranspose(_LazyConv):
+class _LazyConvTranspose(_LazyConvXdMixin):
     """Transposed convolutions of such a kind; else as ConvTranspose1d."""
 
     def __init__(
@@ -270,7 +270,7 @@ class LazyConvTranspose3d(_LazyConvTranspose, convolution.ConvTranspose3d):
     cls_to_become: type[Module] = convolution.ConvTranspose3d
 
 
-class _LazyNorm(LazyModuleMixin):
+class _LazyNormBase(LazyModuleMixin, normalization._NormBase):
     """What lazy norms share: their options are those of BatchNorm1d."""
 
     def __init__(
@@ -313,12 +313,12 @@ class _LazyNorm(LazyModuleMixin):
             self.reset_parameters()
 
 
-class _LazyInstanceNorm(_LazyNorm):
+class _LazyInstanceNorm(_LazyNormBase):
     def _channels(self, input: Tensor) -> int:
         return input.shape[input.ndim - self._ndims[1] + 1]
 
 
-class LazyBatchNorm1d(_LazyNorm, normalization.BatchNorm1d):
+class LazyBatchNorm1d(_LazyNormBase, normalization.BatchNorm1d):
     """BatchNorm1d whose ``num_features`` are the channels of its first input.
 
     Example:
@@ -330,7 +330,7 @@ class LazyBatchNorm1d(_LazyNorm, normalization.BatchNorm1d):
     cls_to_become: type[Module] = normalization.BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyNorm, normalization.BatchNorm2d):
+class LazyBatchNorm2d(_LazyNormBase, normalization.BatchNorm2d):
     """BatchNorm2d whose ``num_features`` are the channels of its first input.
 
     Example:
@@ -342,7 +342,7 @@ class LazyBatchNorm2d(_LazyNorm, normalization.BatchNorm2d):
     cls_to_become: type[Module] = normalization.BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyNorm, normalization.BatchNorm3d):
+class LazyBatchNorm3d(_LazyNormBase, normalization.BatchNorm3d):
     """BatchNorm3d whose ``num_features`` are the channels of its first input.
 
     Example:

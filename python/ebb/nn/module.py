@@ -68,6 +68,7 @@ class Module(attributes.Held, state.OwnState):
     _forward_pre_hooks = hook_table("before")
     _forward_hooks = hook_table("after")
     _backward_pre_hooks = hook_table("backward_before")
+    call_super_init = False  # read by programs written for PyTorch
     _backward_hooks = hook_table("backward_after")
     _save_dtype: _C.dtype | None = None  # of state_dict(), if amp.decorate() was told one
     _is_part = False  # whether it was ever registered in a module

@@ -182,7 +182,7 @@ class GroupNorm(Norm):
         )
 
 
-class _ChannelNorm(Norm):
+class _NormBase(Norm):
     """What batch and instance normalisation share: running statistics per channel."""
 
     _ndims: tuple[int, ...]  # how many dims an input may have
@@ -193,13 +193,13 @@ class _ChannelNorm(Norm):
     def __init__(
         self,
         num_features: int,
-        eps: float,
-        momentum: float | None,
-        affine: bool,
-        track_running_stats: bool,
-        device: Any,
-        dtype: Any,
-        bias: bool,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_features < 0:
@@ -243,7 +243,7 @@ class _ChannelNorm(Norm):
         )
 
 
-class _BatchNorm(_ChannelNorm):
+class _BatchNorm(_NormBase):
     def __init__(
         self,
         num_features: int,
@@ -337,7 +337,7 @@ class BatchNorm3d(_BatchNorm):
     _ndims = (5,)
 
 
-class _InstanceNorm(_ChannelNorm):
+class _InstanceNorm(_NormBase):
     def __init__(
         self,
         num_features: int,

@@ -70,7 +70,7 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     value: float
 
     def __init__(self, padding: int | Sequence[int], value: float):
@@ -86,16 +86,30 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPad(_ConstantPad):
+class _CircularPadNd(_Pad):
+    _mode = "circular"
+
+
+class _ReflectionPadNd(_Pad):
+    _mode = "reflect"
+
+
+class _ReplicationPadNd(_Pad):
+    _mode = "replicate"
+
+
+class _Zeros:
+    """Makes of a layer that pads with a value one that pads with 0."""
+
     def __init__(self, padding: int | Sequence[int]):
-        super().__init__(padding, 0.0)
+        super().__init__(padding, 0.0)  # type: ignore[call-arg]
 
     def extra_repr(self) -> str:
         """Return the counts."""
-        return f"{self.padding}"
+        return f"{self.padding}"  # type: ignore[attr-defined]
 
 
-class CircularPad1d(_Pad):
+class CircularPad1d(_CircularPadNd):
     """Puts elements of the other end around the last dim; a negative count cuts off.
 
     Example:
@@ -104,10 +118,9 @@ class CircularPad1d(_Pad):
     """
 
     _dims = 1
-    _mode = "circular"
 
 
-class CircularPad2d(_Pad):
+class CircularPad2d(_CircularPadNd):
     """Puts elements of the other end around the last two dims; a negative count cuts off.
 
     Example:
@@ -116,10 +129,9 @@ class CircularPad2d(_Pad):
     """
 
     _dims = 2
-    _mode = "circular"
 
 
-class CircularPad3d(_Pad):
+class CircularPad3d(_CircularPadNd):
     """Puts elements of the other end around the last three dims; a negative count cuts off.
 
     Example:
@@ -128,10 +140,9 @@ class CircularPad3d(_Pad):
     """
 
     _dims = 3
-    _mode = "circular"
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPadNd):
     """Puts a constant around the last dim; a negative count cuts off.
 
     Example:
@@ -142,7 +153,7 @@ class ConstantPad1d(_ConstantPad):
     _dims = 1
 
 
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPadNd):
     """Puts a constant around the last two dims; a negative count cuts off.
 
     Example:
@@ -153,7 +164,7 @@ class ConstantPad2d(_ConstantPad):
     _dims = 2
 
 
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPadNd):
     """Puts a constant around the last three dims; a negative count cuts off.
 
     Example:
@@ -164,7 +175,7 @@ class ConstantPad3d(_ConstantPad):
     _dims = 3
 
 
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_ReflectionPadNd):
     """Puts its reflection at the border around the last dim; a negative count cuts off.
 
     Example:
@@ -173,10 +184,9 @@ class ReflectionPad1d(_Pad):
     """
 
     _dims = 1
-    _mode = "reflect"
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPadNd):
     """Puts its reflection at the border around the last two dims; a negative count cuts off.
 
     Example:
@@ -185,10 +195,9 @@ class ReflectionPad2d(_Pad):
     """
 
     _dims = 2
-    _mode = "reflect"
 
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPadNd):
     """Puts its reflection at the border around the last three dims; a negative count cuts off.
 
     Example:
@@ -197,10 +206,9 @@ class ReflectionPad3d(_Pad):
     """
 
     _dims = 3
-    _mode = "reflect"
 
 
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_ReplicationPadNd):
     """Puts its border, repeated around the last dim; a negative count cuts off.
 
     Example:
@@ -209,10 +217,9 @@ class ReplicationPad1d(_Pad):
     """
 
     _dims = 1
-    _mode = "replicate"
 
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPadNd):
     """Puts its border, repeated around the last two dims; a negative count cuts off.
 
     Example:
@@ -221,10 +228,9 @@ class ReplicationPad2d(_Pad):
     """
 
     _dims = 2
-    _mode = "replicate"
 
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPadNd):
     """Puts its border, repeated around the last three dims; a negative count cuts off.
 
     Example:
@@ -233,10 +239,9 @@ class ReplicationPad3d(_Pad):
     """
 
     _dims = 3
-    _mode = "replicate"
 
 
-class ZeroPad1d(_ZeroPad):
+class ZeroPad1d(_Zeros, ConstantPad1d):
     """Puts zeros around the last dim; a negative count cuts off.
 
     Example:
@@ -247,7 +252,7 @@ class ZeroPad1d(_ZeroPad):
     _dims = 1
 
 
-class ZeroPad2d(_ZeroPad):
+class ZeroPad2d(_Zeros, ConstantPad2d):
     """Puts zeros around the last two dims; a negative count cuts off.
 
     Example:
@@ -258,7 +263,7 @@ class ZeroPad2d(_ZeroPad):
     _dims = 2
 
 
-class ZeroPad3d(_ZeroPad):
+class ZeroPad3d(_Zeros, ConstantPad3d):
     """Puts zeros around the last three dims; a negative count cuts off.
 
     Example:

@@ -56,7 +56,13 @@ class Buffer(Tensor):
         return made
 
 
-class UninitializedParameter(Parameter):
+class UninitializedTensorMixin:
+    """What placeholders of lazy modules share; ``cls_to_become`` is what they stand for."""
+
+    cls_to_become: type[Tensor]
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """What stands for a parameter whose shape the first input of a lazy module tells.
 
     Args:
@@ -71,6 +77,8 @@ class UninitializedParameter(Parameter):
         >>> layer.weight.shape
         ebb.Size([4, 3])
     """
+
+    cls_to_become = Parameter
 
     def __new__(
         cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
@@ -88,7 +96,7 @@ class UninitializedParameter(Parameter):
         return "<UninitializedParameter>"
 
 
-class UninitializedBuffer(Buffer):
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     """What stands for a buffer whose shape the first input of a lazy module tells.
 
     Args:
@@ -102,6 +110,8 @@ class UninitializedBuffer(Buffer):
         >>> layer.running_mean.shape
         ebb.Size([3])
     """
+
+    cls_to_become = Tensor
 
     def __new__(
         cls,

@@ -22,7 +22,7 @@ Ints = int | Sequence[int]
 Ratios = float | Sequence[float]
 
 
-class _MaxUnpool(Options):
+class _MaxUnpoolNd(Options):
     """Puts maxima back where a pool of the same options found them, zeros elsewhere."""
 
     _dims = 1
@@ -42,7 +42,7 @@ class _MaxUnpool(Options):
         return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """Puts the maxima of MaxPool1d back where they were, zeros elsewhere.
 
     Example:
@@ -54,7 +54,7 @@ class MaxUnpool1d(_MaxUnpool):
     """
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """Puts the maxima of MaxPool2d back where they were, zeros elsewhere.
 
     Example:
@@ -66,7 +66,7 @@ class MaxUnpool2d(_MaxUnpool):
     _dims = 2
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """Puts the maxima of MaxPool3d back where they were, zeros elsewhere.
 
     Example:

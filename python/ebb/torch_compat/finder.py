@@ -45,35 +45,10 @@ _ABSENT = "ebb.torch_compat.absent"
 _STATE = "ebb.nn.pytorch_state"
 _PRIVATES = "ebb.torch_compat.privates"
 _PYTREE = "ebb.torch_compat.pytree"
-_COMMON = "ebb.torch_compat.common_types"
 _REBUILD = "ebb.torch_compat.rebuild"
 # Names of PyTorch's that are in a module of ebb's, or by another name.
 SPELLED = {
-    "torch.nn.modules.linear.NonDynamicallyQuantizableLinear": ("ebb.nn", "Linear"),
-    "torch.nn.modules.batchnorm._BatchNorm": ("ebb.nn.normalization", "_BatchNorm"),
-    "torch.nn.modules.batchnorm._NormBase": ("ebb.nn.normalization", "_ChannelNorm"),
-    "torch.nn.modules.instancenorm._InstanceNorm": ("ebb.nn.normalization", "_InstanceNorm"),
-    "torch.nn.modules.conv._ConvNd": ("ebb.nn.convolution", "_ConvNd"),
-    "torch.nn.modules.conv._ConvTransposeNd": ("ebb.nn.convolution", "_ConvTranspose"),
-    "torch.nn.modules.lazy.LazyModuleMixin": ("ebb.nn.lazy", "LazyModuleMixin"),
     "torch.nn.NLLLoss2d": ("ebb.nn", "NLLLoss"),
-    "torch.nn.modules.loss.NLLLoss2d": ("ebb.nn", "NLLLoss"),
-    "torch.nn.modules.loss._Loss": (_HELPERS, "Loss"),
-    "torch.nn.modules.loss._WeightedLoss": (_HELPERS, "WeightedLoss"),
-    "torch.nn.modules.dropout._DropoutNd": (_HELPERS, "DropoutNd"),
-    "torch.nn.modules.pooling._MaxPoolNd": (_HELPERS, "MaxPoolNd"),
-    "torch.nn.modules.pooling._AvgPoolNd": (_HELPERS, "AvgPoolNd"),
-    "torch.nn.modules.pooling._AdaptiveAvgPoolNd": (_HELPERS, "AdaptiveAvgPoolNd"),
-    "torch.nn.modules.pooling._AdaptiveMaxPoolNd": (_HELPERS, "AdaptiveMaxPoolNd"),
-    "torch.nn.modules.module._addindent": (_HELPERS, "addindent"),
-    "torch.nn.modules.utils._ntuple": (_HELPERS, "ntuple"),
-    "torch.nn.modules.utils._single": (_HELPERS, "single"),
-    "torch.nn.modules.utils._pair": (_HELPERS, "pair"),
-    "torch.nn.modules.utils._triple": (_HELPERS, "triple"),
-    "torch.nn.modules.utils._quadruple": (_HELPERS, "quadruple"),
-    "torch.nn.modules.utils._reverse_repeat_tuple": (_HELPERS, "reverse_repeat_tuple"),
-    "torch.nn.init._calculate_fan_in_and_fan_out": (_HELPERS, "fan_in_and_fan_out"),
-    "torch.nn.init._calculate_correct_fan": (_HELPERS, "correct_fan"),
     "torch.nn.init._no_grad_normal_": ("ebb.nn.init", "normal_"),
     "torch.nn.init._no_grad_uniform_": ("ebb.nn.init", "uniform_"),
     "torch.nn.init._no_grad_trunc_normal_": ("ebb.nn.init", "trunc_normal_"),
@@ -83,7 +58,6 @@ SPELLED = {
     "torch.nn.utils.spectral_norm.SpectralNorm": ("ebb.nn.utils.hooked_norms", "SpectralNorm"),
     "torch.nn.utils.spectral_norm.SpectralNormStateDictHook": (_STATE, "StateDictHook"),
     "torch.nn.utils.spectral_norm.SpectralNormLoadStateDictPreHook": (_STATE, "StateDictHook"),
-    "torch.nn.modules.module._WrappedHook": (_STATE, "StateDictHook"),
     "torch.nn.utils.stateless.functional_call": ("ebb.func", "functional_call"),
     "torch.utils.checkpoint.get_device_states": (_HELPERS, "get_device_states"),
     "torch.utils.checkpoint.set_device_states": (_HELPERS, "set_device_states"),
@@ -94,26 +68,6 @@ SPELLED = {
     "torch.storage._load_from_bytes": (_REBUILD, "load_from_bytes"),
     "torch.serialization._get_layout": (_REBUILD, "get_layout"),
     **{name: (_PRIVATES, own) for name, own in privates.NAMES.items()},
-    **{
-        f"torch.nn.modules.{room}.{name}": (_COMMON, name)
-        for room in ("conv", "pooling")
-        for name in ("_size_any_t", "_size_1_t", "_size_2_t", "_size_3_t")
-    },
-    **{
-        f"torch.nn.modules.{room}._{name}": (_HELPERS, name)
-        for room in ("conv", "pooling")
-        for name in ("single", "pair", "triple")
-    },
-    "torch.nn.modules.module._IncompatibleKeys": ("ebb.nn.state", "LoadReport"),
-    "torch.utils.data.dataloader._BaseDataLoaderIter": ("ebb.data.loader", "_LoaderIterator"),
-    "torch.utils.data.dataloader._SingleProcessDataLoaderIter": (
-        "ebb.data.loader",
-        "_PlainIterator",
-    ),
-    "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": (
-        "ebb.data.loader",
-        "_WorkerIterator",
-    ),
     "torch.utils.data._utils.pin_memory.pin_memory": ("ebb.data.pinning", "pin_batch"),
     "torch.multiprocessing.SpawnContext": ("ebb.multiprocessing", "ProcessContext"),
     "torch.backends.cuda.SDPBackend": ("ebb.nn.attention", "SDPBackend"),
@@ -124,14 +78,14 @@ SPELLED = {
     "torch.optim.optimizer._default_to_fused_or_foreach": (_HELPERS, "fused_or_foreach"),
     "torch.optim.optimizer._get_value": (_HELPERS, "value_of"),
     "torch.optim.optimizer.required": (_HELPERS, "required"),
-    "torch.optim.optimizer._RequiredParameter": (_HELPERS, "RequiredParameter"),
+    "torch.optim.optimizer._RequiredParameter": (_HELPERS, "_RequiredParameter"),
     "torch.distributed.optim.ZeroRedundancyOptimizer": (_HELPERS, "ZeroRedundancyOptimizer"),
     "torch.distributed.device_mesh.DeviceMesh": (_ABSENT, "DeviceMesh"),
     "torch.distributed.device_mesh.init_device_mesh": (_ABSENT, "DeviceMesh"),
     "torch.distributions.utils._standard_normal": (_HELPERS, "standard_normal"),
     "torch.distributions.transforms._InverseTransform": (
         "ebb.distributions.transforms.base",
-        "_Inverse",
+        "_InverseTransform",
     ),
     "torch.distributions.utils._sum_rightmost": (
         "ebb.distributions.transforms.base",
@@ -194,7 +148,6 @@ HOMES = {
     "torch.futures": "ebb.torch_compat.futures",
     "torch.distributed.device_mesh": "ebb.distributed",
     "torchvision": "ebb.vision",
-    "torch.nn.modules": "ebb.nn",
     "torch.utils.data": "ebb.data",
     "torch.utils.data._utils": "ebb.data",
     "torch.utils.data._utils.collate": "ebb.data.collate",
@@ -256,19 +209,15 @@ HOMES = {
     "functorch": "ebb.func",
 }
 
-# Files of PyTorch's packages that ebb has otherwise: what is in `nn.modules.loss` is in `ebb.nn`.
+# Files of PyTorch's packages that ebb has otherwise: what is in `optim.sgd` is in `ebb.optim`.
 FILES = {
     "torch.amp": "autocast_mode grad_scaler",
     "torch.autograd": "_functions grad_mode",
     "torch.cuda.amp": "autocast_mode grad_scaler common",
     "torch.nn": "_reduction",
-    "torch.nn.modules": "activation adaptive batchnorm channelshuffle container conv distance "
-    "dropout flatten fold instancenorm lazy linear loss module normalization padding pixelshuffle "
-    "pooling rnn sparse transformer upsampling utils",
     "torch.nn.utils": "convert_parameters memory_format spectral_norm stateless weight_norm init",
     "torch.optim": "adadelta adafactor adagrad adam adamax adamw asgd lbfgs nadam optimizer radam "
     "rmsprop rprop sgd sparse_adam",
-    "torch.utils.data": "dataloader dataset distributed sampler",
     "torchvision.datasets": "celeba cifar coco fakedata folder imagenet mnist stl10 svhn vision",
     "torchvision.models": "alexnet mobilenet mobilenetv2",
 }

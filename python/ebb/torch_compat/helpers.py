@@ -6,143 +6,24 @@
 
 from __future__ import annotations
 
-import abc
 import functools
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlparse as urlparse
 
 import ebb
-from ebb import _C, nn
+from ebb import _C
 from ebb._C import Tensor
-from ebb.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
 
 
-def ntuple(count: int) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that makes a tuple of ``count`` of one value, and of several a tuple.
-
-    >>> from ebb.torch_compat import helpers
-    >>> helpers.pair(3), helpers.pair([1, 2])
-    ((3, 3), (1, 2))
-    """
-
-    def made(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, Iterable) and not isinstance(value, str):
-            return tuple(value)
-        return tuple(itertools.repeat(value, count))
-
-    return made
-
-
-single: Callable[[Any], tuple[Any, ...]] = ntuple(1)
-pair: Callable[[Any], tuple[Any, ...]] = ntuple(2)
-triple: Callable[[Any], tuple[Any, ...]] = ntuple(3)
-quadruple: Callable[[Any], tuple[Any, ...]] = ntuple(4)
-
-
-def reverse_repeat_tuple(values: Sequence[Any], count: int) -> tuple[Any, ...]:
-    """Return the values from the last to the first, each ``count`` times."""
-    return tuple(value for value in reversed(values) for _ in range(count))
-
-
-def fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """Return how many inputs and outputs each unit of a weight has.
-
-    Raises:
-        ShapeError: If the weight has less than two dims.
-
-    >>> from ebb.torch_compat import helpers
-    >>> helpers.fan_in_and_fan_out(ebb.zeros(8, 4, 3, 3))
-    (36, 72)
-    """
-    if tensor.ndim < 2:
-        raise _C.ShapeError(
-            f"fan_in_and_fan_out: needs a weight of at least 2 dims, got {list(tensor.shape)}"
-        )
-    field = tensor[0, 0].numel()
-    return tensor.shape[1] * field, tensor.shape[0] * field
-
-
-def correct_fan(tensor: Tensor, mode: str) -> int:
-    """Return the one of ``fan_in_and_fan_out`` that a mode names."""
-    modes = ("fan_in", "fan_out")
-    if str(mode).lower() not in modes:
-        raise _C.ValueError(f"correct_fan: needs 'fan_in' or 'fan_out', got {mode!r}")
-    return fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
-
-
-class Loss(nn.Module):
-    """What losses of programs derive from: keeps ``reduction``."""
-
-    def __init__(
-        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-    ):
-        super().__init__()
-        if size_average is not None or reduce is not None:
-            averaged = "mean" if size_average in (None, True) else "sum"
-            reduction = averaged if reduce in (None, True) else "none"
-        self.reduction = reduction
-
-
-class WeightedLoss(Loss):
-    """The same with a buffer ``weight``."""
-
-    weight: Tensor | None
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
-
-
-class _Kind(abc.ABCMeta):
-    """Of classes that stand for several of ebb's layers when it is asked what a layer is."""
-
-
-class DropoutNd(nn.Module, metaclass=_Kind):
-    """Any layer of dropout."""
-
-
-class MaxPoolNd(nn.Module, metaclass=_Kind):
-    """Any layer that keeps greatest values of windows."""
-
-
-class AvgPoolNd(nn.Module, metaclass=_Kind):
-    """Any layer that keeps means of windows."""
-
-
-class AdaptiveAvgPoolNd(nn.Module, metaclass=_Kind):
-    """Any layer that keeps means of windows whose number is given."""
-
-
-class AdaptiveMaxPoolNd(nn.Module, metaclass=_Kind):
-    """Any layer that keeps greatest values of windows whose number is given."""
-
-
-for _layer in (Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout):
-    DropoutNd.register(_layer)
-for _kind, _name in (
-    (MaxPoolNd, "MaxPool"), (AvgPoolNd, "AvgPool"),
-    (AdaptiveAvgPoolNd, "AdaptiveAvgPool"), (AdaptiveMaxPoolNd, "AdaptiveMaxPool"),
-):  # fmt: skip
-    for _dims in (1, 2, 3):
-        _kind.register(getattr(nn, f"{_name}{_dims}d"))
-
-
-class RequiredParameter:
+class _RequiredParameter:
     """Stands in an optimizer's defaults for what a group must give."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
 
 
-required: RequiredParameter = RequiredParameter()
+required: _RequiredParameter = _RequiredParameter()
 
 
 def assert_true(condition: bool, message: str) -> None:
@@ -191,11 +72,6 @@ class ZeroRedundancyOptimizer:
             "ZeroRedundancyOptimizer: ebb runs in one process\n"
             "hint: run without a launcher, and make the optimizer itself"
         )
-
-
-def addindent(text: str, spaces: int) -> str:
-    """Return a text with its lines after the first moved to the right."""
-    return text.replace("\n", "\n" + " " * spaces)
 
 
 def flatten_dense_tensors(tensors: Iterable[Tensor]) -> Tensor:

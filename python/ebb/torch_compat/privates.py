@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import ebb
@@ -18,23 +17,6 @@ from ebb._C import Tensor
 
 # dtypes of NumPy that hold no numbers, as collate functions look for them.
 np_str_obj_array_pattern: re.Pattern[str] = re.compile(r"[SaUO]")
-
-
-def list_with_default(out_size: Any, defaults: Sequence[int]) -> Any:
-    """Return sizes, of which None stands for the last ones of others.
-
-    >>> from ebb.torch_compat import privates
-    >>> privates.list_with_default([None, 2], [5, 6, 7])
-    [6, 2]
-    """
-    if isinstance(out_size, int | _C.Tensor):
-        return out_size
-    if len(defaults) <= len(out_size):
-        raise _C.ValueError(
-            f"_list_with_default: needs more sizes than {len(out_size)}, got {len(defaults)}"
-        )
-    last = defaults[-len(out_size) :]
-    return [d if one is None else one for one, d in zip(out_size, last, strict=True)]
 
 
 class FakeTensor(Tensor):
@@ -57,38 +39,6 @@ def get_proxy_mode() -> None:
     >>> from ebb.torch_compat import privates
     >>> privates.get_proxy_mode()
     """
-
-
-def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
-    """Return a tensor with a dim in another order.
-
-    >>> from ebb.torch_compat import privates
-    >>> privates.apply_permutation(ebb.tensor([[1, 2]]), ebb.tensor([1, 0]))
-    tensor([[2, 1]])
-    """
-    return tensor.index_select(dim, permutation)
-
-
-def get_clones(module: nn.Module, count: int) -> nn.ModuleList:
-    """Return ``count`` copies of a module.
-
-    >>> from ebb.torch_compat import privates
-    >>> len(privates.get_clones(ebb.nn.Linear(1, 1), 3))
-    3
-    """
-    return nn.ModuleList([copy.deepcopy(module) for _ in range(count)])
-
-
-def get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
-    """Return relu or gelu by name.
-
-    >>> from ebb.torch_compat import privates
-    >>> privates.get_activation_fn("relu") is ebb.nn.functional.relu
-    True
-    """
-    if activation not in ("relu", "gelu"):
-        raise _C.ValueError(f"_get_activation_fn: needs relu or gelu, got {activation!r}")
-    return getattr(nn.functional, activation)
 
 
 class ExceptionWrapper:
@@ -483,14 +433,10 @@ NAMES: dict[str, str] = {
     "torch.jit._overload": "same",
     "torch.jit._overload_method": "same",
     "torch.jit.Attribute": "Attribute",
-    "torch.nn.modules.utils._list_with_default": "list_with_default",
-    "torch.nn.modules.rnn.apply_permutation": "apply_permutation",
     "torch._subclasses.fake_tensor.FakeTensor": "FakeTensor",
     "torch._subclasses.fake_tensor.is_fake": "is_fake",
     "torch.fx.experimental.proxy_tensor.get_proxy_mode": "get_proxy_mode",
     "torch._C._get_tracing_state": "get_proxy_mode",
-    "torch.nn.modules.transformer._get_clones": "get_clones",
-    "torch.nn.modules.transformer._get_activation_fn": "get_activation_fn",
     "torch._utils.ExceptionWrapper": "ExceptionWrapper",
     "torch.autograd.function.InplaceFunction": "InplaceFunction",
     "torch.utils.checkpoint.detach_variable": "detach_variable",

@@ -1,8 +1,13 @@
 # python/ebb/utils/einops.py -- lets the package einops take tensors.
 #
 # einops looks for a backend among the subclasses of its AbstractBackend; importing this module
-# makes one. The layers are those of einops.layers, as modules.
-"""``import ebb.utils.einops``, and ``einops.rearrange(tensor, ...)`` works; needs the package."""
+# makes one, which `import einops` beside `import ebb` does (_base/imports.py). The layers are
+# those of einops.layers, as modules.
+"""``einops.rearrange(tensor, ...)`` works where einops is installed; and einops' layers.
+
+Programs find those as ``einops.layers.ebb`` too, and as ``einops.layers.torch`` where there is no
+PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,9 @@ from ebb import _C
 from ebb._base import naming as _naming
 from ebb._functions import arrange as _arrange
 from ebb.nn.module import Module
+from ebb.nn.parameter import Parameter
 
-__all__ = ["EbbBackend", "Rearrange", "Reduce"]
+__all__ = ["EbbBackend", "EinMix", "Rearrange", "Reduce"]
 
 
 class _Missing:
@@ -37,7 +43,6 @@ class EbbBackend(_base("_backends", "AbstractBackend")):
 
     Example:
         >>> from importlib.util import find_spec
-        >>> import ebb.utils.einops
         >>> if find_spec("einops") is not None:
         ...     import einops
         ...     assert einops.rearrange(ebb.ones(2, 3), "a b -> b a").shape == (3, 2)
@@ -145,6 +150,40 @@ class Reduce(_base("layers", "ReduceMixin"), Module):
     def forward(self, input: _C.Tensor) -> _C.Tensor:
         """Return the tensor reduced."""
         return self._apply_recipe(input)
+
+
+class EinMix(_base("layers._einmix", "_EinmixMixin"), Module):
+    """``einops``' product with a weight as a module; made with a pattern and sizes of axes.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> import ebb.utils.einops
+        >>> if find_spec("einops") is not None:
+        ...     layer = ebb.utils.einops.EinMix("b i -> b o", weight_shape="i o", i=2, o=3)
+        ...     assert layer(ebb.ones(4, 2)).shape == (4, 3)
+    """
+
+    def _create_parameters(
+        self, weight_shape: Any, weight_bound: float, bias_shape: Any, bias_bound: float
+    ) -> None:
+        def drawn(shape: Any, bound: float) -> Parameter:
+            return Parameter(_C.zeros(shape).uniform_(-bound, bound))
+
+        self.weight = drawn(weight_shape, weight_bound)
+        self.bias = None if bias_shape is None else drawn(bias_shape, bias_bound)
+
+    def _create_rearrange_layers(
+        self, before: str | None, before_sizes: Any, behind: str | None, behind_sizes: Any
+    ) -> None:
+        self.pre_rearrange = None if before is None else Rearrange(before, **before_sizes)
+        self.post_rearrange = None if behind is None else Rearrange(behind, **behind_sizes)
+
+    def forward(self, input: _C.Tensor) -> _C.Tensor:
+        """Return the product, rearranged, with the bias."""
+        x = input if self.pre_rearrange is None else self.pre_rearrange(input)
+        x = _arrange.einsum(self.einsum_pattern, x, self.weight)
+        x = x if self.bias is None else x + self.bias
+        return x if self.post_rearrange is None else self.post_rearrange(x)
 
 
 _naming.name_module(__name__)

@@ -12,7 +12,8 @@ from ebb.torch_compat import finder, foreach, helpers, parallel_functions, pytre
 from ebb.utils import cpp_extension
 
 Point = collections.namedtuple("Point", "x y")
-DOCUMENTED = ("torch_compat.dtypes", "torch_compat.helpers", "torch_compat.privates",
+DOCUMENTED = ("torch_compat.dtypes", "torch_compat.privates", "nn.modules.utils", "nn.modules",
+
               "torch_compat.config", "torch_compat.library", "torch_compat.torch_version",
               "torch_compat.pytree", "torch_compat.absent", "torch_compat.alone",
               "torch_compat.aten", "torch_compat.tensor_str", "torch_compat.parallel_functions",
@@ -73,27 +74,31 @@ def test_dtypes_that_no_tensor_has_are_compared_and_refused():
 
 
 def test_losses_of_programs_have_a_base():
-    class Scaled(helpers.WeightedLoss):
+    from torch.nn.modules.loss import _Loss, _WeightedLoss
+
+    class Scaled(_WeightedLoss):
         def forward(self, x):
             return (x * self.weight).sum() if self.reduction == "sum" else x * self.weight
 
     loss = Scaled(ebb.tensor([2.0]), reduction="sum")
     assert loss(ebb.ones(3)).item() == 6.0 and list(loss.state_dict()) == ["weight"]
-    assert helpers.Loss(size_average=False).reduction == "sum"
-    assert helpers.Loss(reduce=False).reduction == "none"
+    assert _Loss(size_average=False).reduction == "sum"
+    assert _Loss(reduce=False).reduction == "none"
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (4, 2, 5), (1, 1, 1, 1)])
 def test_fans_are_what_the_initialisers_use(shape):
     weight = ebb.empty(*shape)
-    fan_in, fan_out = helpers.fan_in_and_fan_out(weight)
+    fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(weight)
     assert fan_in * shape[0] == fan_out * shape[1] == weight.numel()
     nn.init.kaiming_uniform_(weight)
-    assert weight.abs().max().item() <= (6 / helpers.correct_fan(weight, "fan_in")) ** 0.5
+    assert (
+        weight.abs().max().item() <= (6 / nn.init._calculate_correct_fan(weight, "fan_in")) ** 0.5
+    )
     with pytest.raises(ebb.errors.ShapeError, match=r"at least 2 dims, got \[3\]"):
-        helpers.fan_in_and_fan_out(ebb.ones(3))
+        nn.init._calculate_fan_in_and_fan_out(ebb.ones(3))
     with pytest.raises(ebb.errors.ValueError, match="needs 'fan_in' or 'fan_out', got 'both'"):
-        helpers.correct_fan(weight, "both")
+        nn.init._calculate_correct_fan(weight, "both")
 
 
 def test_parameters_become_one_vector_and_come_back():

@@ -3,6 +3,7 @@ import pytest
 
 import ebb
 from ebb import nn
+from ebb.nn.modules import utils as layers
 from ebb.torch_compat import privates
 
 
@@ -68,8 +69,8 @@ def test_ways_to_reduce_have_numbers_and_older_names():
 
 
 @pytest.mark.parametrize("call, kind, text", [
-    (lambda: privates.list_with_default([1, 2], [3]), ValueError, "needs more sizes than 2, got 1"),
-    (lambda: privates.get_activation_fn("tanh"), ValueError, "needs relu or gelu, got 'tanh'"),
+    (lambda: layers.list_with_default([1, 2], [3]), ValueError, "for more than 2 sizes, got 1"),
+    (lambda: layers.get_activation_fn("tanh"), ValueError, "needs relu or gelu, got 'tanh'"),
     (lambda: privates.detach_variable([]), TypeError, "needs a tuple, got list"),
     (lambda: privates.Reduction.get_enum("max"), ValueError, "needs none, mean or sum, got 'max'"),
 ])  # fmt: skip
@@ -87,8 +88,8 @@ def test_loaders_are_known_by_what_goes_over_them():
     from ebb.data import loader
 
     batches = iter(ebb.data.DataLoader(range(3)))
-    assert isinstance(batches, loader._PlainIterator) and len(batches) == 3
-    assert issubclass(loader._WorkerIterator, loader._LoaderIterator)
+    assert isinstance(batches, loader._SingleProcessDataLoaderIter) and len(batches) == 3
+    assert issubclass(loader._MultiProcessingDataLoaderIter, loader._BaseDataLoaderIter)
     assert [one.item() for one in batches] == [0, 1, 2]
 
 

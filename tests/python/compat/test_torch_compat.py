@@ -248,7 +248,7 @@ def test_names_that_libraries_look_for_are_there():
         "_sum_rightmost(torch.ones(2, 3), 1).tolist(), "
         "torch.distributions.transforms._InverseTransform.__name__)"
     )
-    assert printed(code) == "True False None None True [3.0, 3.0] _Inverse\n"
+    assert printed(code) == "True False None None True [3.0, 3.0] _InverseTransform\n"
 
 
 def test_names_in_annotations_of_large_libraries_are_there():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.fresh import printed
 
 ARRAY = np.arange(24.0).reshape(2, 3, 4)
 
@@ -94,3 +95,66 @@ def test_without_the_package_each_name_says_what_it_needs(monkeypatch):
         with pytest.raises(NotImplementedError, match=f"{name}: needs the package einops, got no"):
             getattr(module, name)("a -> a")
     sys.modules.pop("ebb.utils.einops")
+
+
+FAKE = {
+    "__init__.py": "from ._backends import get_backend\n",
+    "_backends.py": (
+        "class AbstractBackend:\n    pass\n"
+        "def get_backend(tensor):\n"
+        "    for kind in AbstractBackend.__subclasses__():\n"
+        "        if kind().is_appropriate_type(tensor):\n"
+        "            return kind()\n"
+    ),
+    "layers/__init__.py": (
+        "class RearrangeMixin:\n    def __init__(self, pattern, **sizes):\n"
+        "        super().__init__()\n        self.pattern = pattern\n"
+        "class ReduceMixin(RearrangeMixin):\n    pass\n"
+    ),
+    "layers/_einmix.py": "class _EinmixMixin:\n    pass\n",
+    "layers/torch.py": "import torch\n",
+}
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """A folder with a package einops that asks its backends as the real one does."""
+    for name, text in FAKE.items():
+        path = tmp_path / "einops" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("first", ["einops, ebb", "ebb, einops"])
+def test_einops_knows_ebb_whichever_is_imported_first(fake, first):
+    code = f"""
+import sys; sys.path.insert(0, {str(fake)!r})
+import {first}
+print(einops.get_backend(ebb.ones(1)).framework_name)
+"""
+    assert printed(code) == "ebb\n"
+
+
+def test_layers_of_einops_for_pytorch_are_ebbs_where_there_is_no_pytorch(fake):
+    code = f"""
+import sys; sys.path.insert(0, {str(fake)!r})
+import ebb
+from tests.python.fresh import printed
+from einops.layers.torch import Rearrange, Reduce
+from einops.layers.ebb import EinMix
+print(issubclass(Rearrange, ebb.nn.Module), Rearrange("a -> a").pattern)
+"""
+    assert printed(code) == "True a -> a\n"
+
+
+def test_an_einops_that_is_not_there_is_missing_as_before():
+    code = """
+import ebb
+from tests.python.fresh import printed
+try:
+    import einops
+except ModuleNotFoundError as error:
+    print(error.name)
+"""
+    assert printed(code) == "einops\n"

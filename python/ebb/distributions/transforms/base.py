@@ -56,7 +56,7 @@ class Transform:
     def inv(self) -> Transform:
         """The inverse transform, whose own inverse is this one."""
         if self._inv is None:
-            self._inv = _Inverse(self)
+            self._inv = _InverseTransform(self)
         return self._inv
 
     @property
@@ -123,7 +123,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     """The inverse of a transform; its cache is that transform's."""
 
     def __init__(self, transform: Transform):

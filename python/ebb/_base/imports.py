@@ -1,0 +1,104 @@
+# python/ebb/_base/imports.py -- imports that need a hand: einops beside ebb, and second names.
+#
+# einops knows the backends whose classes are made, so ebb's must be made once einops is there: a
+# finder sees its import and makes it behind it. `ebb.utils.data` is `ebb.data`, and so are the files
+# of both: the finder gives the one for the other. Start reading at help_imports().
+"""``import einops`` beside ``import ebb`` is enough; ``ebb.utils.data.dataset`` is found."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from typing import Any
+
+_LAYERS = ("einops.layers.ebb", "einops.layers.torch")
+_SECOND, _FIRST = "ebb.utils.data.", "ebb.data."
+
+
+class _Finder:
+    """Finds einops as others do, its layers on ebb's modules, and files by their second names."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Return how to import one of these modules; of others None."""
+        if name.startswith(_SECOND):
+            return _same(name)
+        if name == "einops":
+            return _with_backend(_found_by_others(self, name, path, target))
+        if name in _LAYERS and (name == _LAYERS[0] or not _is_there("torch")):
+            from importlib.machinery import ModuleSpec
+
+            return ModuleSpec(name, _Layers())  # type: ignore[arg-type]
+        return None
+
+
+class _Same:
+    """Gives a module that has another name."""
+
+    def __init__(self, module: types.ModuleType):
+        self._module, self._spec = module, module.__spec__
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__spec__ = self._spec  # importlib has put in that of the second name
+
+
+def _same(name: str) -> Any:
+    first = _FIRST + name.removeprefix(_SECOND)
+    try:
+        module = importlib.import_module(first)
+    except ModuleNotFoundError:
+        return None
+    from importlib.machinery import ModuleSpec
+
+    return ModuleSpec(name, _Same(module))  # type: ignore[arg-type]
+
+
+class _Layers:
+    """Makes ``einops.layers.ebb``, which is ``einops.layers.torch`` where there is no PyTorch."""
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        return types.ModuleType(spec.name, "einops' layers as modules of ebb.")
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        own = importlib.import_module("ebb.utils.einops")
+        for name in ("EinMix", "Rearrange", "Reduce"):
+            setattr(module, name, getattr(own, name))
+
+
+def _is_there(name: str) -> bool:
+    from importlib.util import find_spec
+
+    return name in sys.modules or find_spec(name) is not None
+
+
+def _found_by_others(own: _Finder, name: str, path: Any, target: Any) -> Any:
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        spec = None if finder is own or find is None else find(name, path, target)
+        if spec is not None:
+            return spec
+    return None
+
+
+def _with_backend(spec: Any) -> Any:
+    loader = getattr(spec, "loader", None)
+    if loader is None:
+        return spec
+    run = loader.exec_module
+
+    def exec_module(module: types.ModuleType) -> None:
+        run(module)
+        importlib.import_module("ebb.utils.einops")
+
+    loader.exec_module = exec_module
+    return spec
+
+
+def help_imports() -> None:
+    """Put the finder first, and let einops know ebb if it is there already."""
+    sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+    if "einops" in sys.modules:
+        importlib.import_module("ebb.utils.einops")
