@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ebb import _C
 from ebb._base.transforms import refuse_samples
@@ -22,6 +23,16 @@ __all__ = [
     "make_dual",
     "unpack_dual",
 ]
+
+
+_entered = threading.local()  # its `levels`: those of this thread, the innermost last
+
+
+def __getattr__(name: str) -> Any:
+    if name != "_current_level":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    levels = getattr(_entered, "levels", None)
+    return levels[-1] if levels else -1  # as programs written for PyTorch ask
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -53,7 +64,9 @@ def enter_dual_level() -> int:
         tensor(6.)
         >>> fwAD.exit_dual_level(level=level)
     """
-    return _C._enter_dual_level()
+    level = _C._enter_dual_level()
+    _entered.levels = [*getattr(_entered, "levels", ()), level]
+    return level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -71,6 +84,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         >>> fwAD.exit_dual_level(level=level)
     """
     _C._exit_dual_level(level)
+    _entered.levels = _entered.levels[:-1]
 
 
 class dual_level:  # noqa: N801

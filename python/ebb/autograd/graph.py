@@ -177,3 +177,28 @@ def will_engine_execute_node(node: Node) -> bool:
         True False
     """
     return _C._will_engine_execute_node(node)
+
+
+def _register_hook_dict(self: Node, tensor: Tensor) -> None:
+    """Call the hooks in ``tensor._backward_hooks``, a dict, on the gradient of that output.
+
+    What programs written for PyTorch call; ``tensor.register_hook()`` needs no such dict.
+    """
+    if not isinstance(tensor, Tensor):
+        raise _C.DTypeError(f"_register_hook_dict: needs a Tensor, got {type(tensor).__name__}")
+    hooks = getattr(tensor, "_backward_hooks", None)
+    place = tensor.output_nr
+    if hooks is None:
+        return
+
+    def run(grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        changed = list(grads)
+        for hook in tuple(hooks.values()):
+            made = hook(changed[place])
+            changed[place] = changed[place] if made is None else made
+        return tuple(changed)
+
+    self.register_prehook(run)
+
+
+Node._register_hook_dict = _register_hook_dict  # type: ignore[attr-defined]

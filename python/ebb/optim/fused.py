@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ebb import _C
+from ebb.optim.hooks import ALL_AFTER, ALL_BEFORE
 from ebb.optim.optimizer import Group, Optimizer, Params, moved
 from ebb.optim.part import Part, Rest, Shown, State, state_names
 
@@ -110,7 +111,7 @@ class FusedOptimizer(Optimizer):
             closure: Computes the loss and its gradients first; its result is returned.
         """
         args = (closure,) if closure is not None else ()
-        if self._hooks_before:
+        if self._hooks_before or ALL_BEFORE:
             args, kwargs = self._run_hooks_before(args, {})
             closure = kwargs.get("closure", args[0] if args else None)
         loss = None
@@ -119,7 +120,7 @@ class FusedOptimizer(Optimizer):
                 loss = closure()
         self._step_all(self._fitting_parts())
         self._steps_made += 1
-        if self._hooks_after:
+        if self._hooks_after or ALL_AFTER:
             self._run_hooks_after(args, {})
         return loss
 

@@ -1,4 +1,4 @@
-# python/ebb/optim/hooks.py -- hooks of an optimizer.
+# python/ebb/optim/hooks.py -- hooks of an optimizer, and of all.
 """Hooks run in order of registration."""
 
 from __future__ import annotations
@@ -16,6 +16,41 @@ def _added(
 ) -> RemovableHandle:
     check_callable(hook)
     return RemovableHandle(hooks, hook, prepend)
+
+
+# Of all optimizers; they run before an optimizer's own.
+ALL_BEFORE: dict[int, Callable[..., Any]] = {}
+ALL_AFTER: dict[int, Callable[..., Any]] = {}
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before each step of any optimizer.
+
+    Example:
+        >>> from ebb.optim import optimizer
+        >>> def tell(optimizer, args, kwargs):
+        ...     print("a step of", type(optimizer).__name__)
+        >>> handle = optimizer.register_optimizer_step_pre_hook(tell)
+        >>> ebb.optim.SGD([ebb.nn.Parameter(ebb.ones(1))], lr=0.1).step()
+        a step of SGD
+        >>> handle.remove()
+    """
+    return _added(ALL_BEFORE, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after each step of any optimizer.
+
+    Example:
+        >>> from ebb.optim import optimizer
+        >>> def tell(optimizer, args, kwargs):
+        ...     print("stepped")
+        >>> handle = optimizer.register_optimizer_step_post_hook(tell)
+        >>> ebb.optim.SGD([ebb.nn.Parameter(ebb.ones(1))], lr=0.1).step()
+        stepped
+        >>> handle.remove()
+    """
+    return _added(ALL_AFTER, hook)
 
 
 class OptimizerHooks:
@@ -102,7 +137,7 @@ class OptimizerHooks:
     def _run_hooks_before(
         self, args: tuple[Any, ...], kwargs: dict[Any, Any]
     ) -> tuple[tuple[Any, ...], dict[Any, Any]]:
-        for hook in tuple(self._hooks_before.values()):
+        for hook in (*ALL_BEFORE.values(), *self._hooks_before.values()):
             changed = hook(self, args, kwargs)
             if changed is None:
                 continue
@@ -115,5 +150,5 @@ class OptimizerHooks:
         return args, kwargs
 
     def _run_hooks_after(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> None:
-        for hook in tuple(self._hooks_after.values()):
+        for hook in (*self._hooks_after.values(), *ALL_AFTER.values()):
             hook(self, args, kwargs)

@@ -13,7 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ebb import _C
-from ebb.optim.hooks import OptimizerHooks
+from ebb.optim.hooks import (
+    OptimizerHooks,
+    register_optimizer_step_post_hook as register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook as register_optimizer_step_pre_hook,
+)
 from ebb.profiler import record_function
 
 Group = dict[str, Any]

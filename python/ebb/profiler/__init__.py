@@ -11,6 +11,7 @@ the node that ran in backward have the same sequence number and the same module.
 for PyTorch ask for; ``ebb.autograd.profiler`` has its older spellings.
 """
 
+from ebb._base.lazy import LazyPackage as _LazyPackage
 from ebb.profiler.averages import EventList, FunctionEvent
 from ebb.profiler.ranges import Allocations, Range, record_function
 from ebb.profiler.recording import profile
@@ -21,6 +22,8 @@ from ebb.profiler.traces import (
     tensorboard_trace_handler,
 )
 
+itt: _LazyPackage = _LazyPackage("ebb.profiler.itt")
+
 __all__ = [
     "Allocations",
     "EventList",
@@ -28,6 +31,7 @@ __all__ = [
     "ProfilerAction",
     "ProfilerActivity",
     "Range",
+    "itt",
     "profile",
     "record_function",
     "schedule",

@@ -74,6 +74,8 @@ SPELLED = {
     "torch._assert": (_HELPERS, "assert_true"),
     "torch.optim.optimizer.ParamsT": ("ebb.torch_compat.types", "ParamsT"),
     "torch.optim.optimizer._params_t": ("ebb.torch_compat.types", "ParamsT"),
+    "torch.optim.optimizer._global_optimizer_pre_hooks": ("ebb.optim.hooks", "ALL_BEFORE"),
+    "torch.optim.optimizer._global_optimizer_post_hooks": ("ebb.optim.hooks", "ALL_AFTER"),
     "torch.optim.optimizer._use_grad_for_differentiable": (_HELPERS, "use_grad_as_asked"),
     "torch.optim.optimizer._default_to_fused_or_foreach": (_HELPERS, "fused_or_foreach"),
     "torch.optim.optimizer._get_value": (_HELPERS, "value_of"),
@@ -128,6 +130,14 @@ SPELLED = {
     "torch.ScriptModule": ("ebb.jit", "ScriptModule"),
     "torch.nn.parameter.is_lazy": ("ebb.nn.parameter", "is_uninitialized"),
     "torch.serialization.DEFAULT_PROTOCOL": (_PRIVATES, "DEFAULT_PROTOCOL"),
+    **{
+        f"torch._C.{name}": ("ebb._C", name)
+        for name in (
+            *("_current_graph_task_id", "_current_graph_task_execution_order"),
+            *("_current_autograd_node", "_will_engine_execute_node"),
+        )
+    },
+    "torch._C._EngineBase": ("ebb.autograd.variable", "_Engine"),
     "torch._C._LinAlgError": ("ebb.linalg", "LinAlgError"),
     "torch.hub.HASH_REGEX": ("ebb.hub", "_HASH_REGEX"),
     "torch.hub.urlparse": (_HELPERS, "urlparse"),
@@ -200,7 +210,8 @@ HOMES = {
     "torch.types": "ebb.torch_compat.types",
     "torch.torch_version": "ebb.torch_compat.torch_version",
     "torch.nn.common_types": "ebb.torch_compat.common_types",
-    "torch._jit_internal": "ebb.torch_compat.common_types",
+    "torch._jit_internal": "ebb.torch_compat.jit_internal",
+    "torch.utils.backcompat": "ebb.torch_compat.backcompat",
     "torch._utils": "ebb",
     "torch.functional": "ebb",
     "torch.storage": "ebb",
@@ -216,7 +227,7 @@ FILES = {
     "torch.cuda.amp": "autocast_mode grad_scaler common",
     "torch.nn": "_reduction",
     "torch.nn.utils": "convert_parameters memory_format spectral_norm stateless weight_norm init",
-    "torch.optim": "adadelta adafactor adagrad adam adamax adamw asgd lbfgs nadam optimizer radam "
+    "torch.optim": "adadelta adafactor adagrad adam adamax adamw asgd lbfgs nadam radam "
     "rmsprop rprop sgd sparse_adam",
     "torchvision.datasets": "celeba cifar coco fakedata folder imagenet mnist stl10 svhn vision",
     "torchvision.models": "alexnet mobilenet mobilenetv2",

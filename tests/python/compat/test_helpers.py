@@ -13,7 +13,7 @@ from ebb.utils import cpp_extension
 
 Point = collections.namedtuple("Point", "x y")
 DOCUMENTED = ("torch_compat.dtypes", "torch_compat.privates", "nn.modules.utils", "nn.modules",
-
+              "torch_compat.backcompat", "torch_compat.jit_internal", "profiler.itt",
               "torch_compat.config", "torch_compat.library", "torch_compat.torch_version",
               "torch_compat.pytree", "torch_compat.absent", "torch_compat.alone",
               "torch_compat.aten", "torch_compat.tensor_str", "torch_compat.parallel_functions",
