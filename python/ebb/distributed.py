@@ -1,7 +1,8 @@
 # python/ebb/distributed.py -- what a program asks before it decides to run in one process.
 """``ebb.distributed``: there is one process, of rank 0.
 
-``is_available()`` is False, so that programs for one process or many run as one.
+``is_available()`` is False, so that programs for one process or many run as one. A launcher that
+started several is told once, by a warning: each would train the whole.
 
 >>> ebb.distributed.is_available(), ebb.distributed.get_rank(), ebb.distributed.get_world_size()
 (False, 0, 1)
@@ -10,6 +11,8 @@
 from __future__ import annotations
 
 import enum
+import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +44,34 @@ _COLLECTIVES = (
     "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
 )  # fmt: skip
 _PARTS = ("fsdp", "optim", "rpc", "tensor")  # packages of PyTorch's
+
+
+def _note_launcher(name: str) -> None:
+    """Warn once where a launcher started this process as one of several."""
+    global _is_told
+    if _is_told:
+        return
+    for size, rank in _OF_LAUNCHERS:
+        count = os.environ.get(size, "")
+        if count.isdigit() and int(count) > 1:
+            _is_told = True
+            warnings.warn(
+                f"distributed.{name}: ebb runs in one process, but a launcher set {size}={count} "
+                f"and {rank}={os.environ.get(rank, '?')}: each of the {count} processes does the "
+                "whole work as rank 0 of 1\nhint: run without a launcher",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            return
+
+
+# What launchers set: torchrun and its like, Open MPI, other MPIs.
+_OF_LAUNCHERS = (
+    ("WORLD_SIZE", "RANK"),
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("PMI_SIZE", "PMI_RANK"),
+)
+_is_told = False
 
 
 class Backend(str):
@@ -93,6 +124,7 @@ def is_available() -> bool:
         >>> ebb.distributed.is_available()
         False
     """
+    _note_launcher("is_available")
     return False
 
 
@@ -103,6 +135,7 @@ def is_initialized() -> bool:
         >>> ebb.distributed.is_initialized()
         False
     """
+    _note_launcher("is_initialized")
     return False
 
 
@@ -143,6 +176,7 @@ def is_torchelastic_launched() -> bool:
         >>> ebb.distributed.is_torchelastic_launched()
         False
     """
+    _note_launcher("is_torchelastic_launched")
     return False
 
 
@@ -154,6 +188,7 @@ def get_rank(group: Any = None) -> int:
         ...     print("the first process, which prints")
         the first process, which prints
     """
+    _note_launcher("get_rank")
     del group
     return 0
 
@@ -165,6 +200,7 @@ def get_world_size(group: Any = None) -> int:
         >>> ebb.distributed.get_world_size()
         1
     """
+    _note_launcher("get_world_size")
     del group
     return 1
 
@@ -184,6 +220,7 @@ def init_process_group(*args: Any, **kwargs: Any) -> None:
         ebb.errors.NotImplementedError: distributed.init_process_group: ebb runs in one process
         hint: ask distributed.is_available() first, or run without a launcher
     """
+    _note_launcher("init_process_group")
     raise _C.NotImplementedError(_refusal("init_process_group"))
 
 
@@ -205,6 +242,7 @@ def _refusal(name: str) -> str:
 
 def _collective(name: str) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Any:
+        _note_launcher(name)
         raise _C.NotImplementedError(_refusal(name))
 
     refuse.__name__ = refuse.__qualname__ = name
