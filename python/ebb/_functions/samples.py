@@ -410,7 +410,7 @@ def segment_reduce(
         reduce: "sum", "mean", "max", "min" or "prod".
         lengths: How long each run is; they add up to the size of ``axis``. Of an axis behind
             others, one row for each slice before it.
-        indices: Not there: must be None.
+        indices: None: runs are told by ``lengths`` or ``offsets`` alone.
         offsets: Instead of lengths, where each run begins, and at the end the size of ``axis``.
         axis: The dim.
         unsafe: Your word that runs cover the dim: it is not checked.

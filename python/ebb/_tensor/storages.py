@@ -4,7 +4,7 @@
 # memory as a tensor of one dim, _whole(): its dtype is that of the elements, uint8 of an
 # UntypedStorage. Storages of other dtypes (float() and so on) are copies. Names of classes are
 # PyTorch's, which programs compare with.
-"""``UntypedStorage``, ``TypedStorage``, and ``FloatStorage`` and kin."""
+"""``UntypedStorage``, ``TypedStorage``, and one class for each dtype: ``FloatStorage``."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def _given(name: str, data: Any, dtype: _C.dtype, device: Any) -> Tensor:
 
 
 class StorageKind(type):
-    """The class of ``FloatStorage`` and kin: an instance is a storage of that dtype.
+    """The class of ``FloatStorage`` and its like: an instance is a storage of one dtype.
 
     >>> isinstance(ebb.ones(1).storage(), ebb.FloatStorage)
     True

@@ -1,5 +1,5 @@
 # python/ebb/nn/grad.py -- gradients of convolutions, as functions of their own.
-"""``conv1d_input``, ``conv1d_weight`` and kin, under PyTorch's names; differentiable again."""
+"""``conv1d_input``, ``conv1d_weight``, and those of two and three dims; differentiable again."""
 
 from __future__ import annotations
 

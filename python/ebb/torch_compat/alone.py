@@ -1,4 +1,4 @@
-# python/ebb/torch_compat/alone.py -- PyTorch's packages for several processes: rpc, fsdp and kin.
+# python/ebb/torch_compat/alone.py -- PyTorch's packages for several processes: rpc, fsdp, ...
 #
 # Libraries import from them at their top, derive from their classes, decorate with their functions
 # and ask whether a model is of one, also where they run in one process. So any name is there: one

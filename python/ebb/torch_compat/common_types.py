@@ -1,5 +1,5 @@
 # python/ebb/torch_compat/common_types.py -- torch.nn.common_types: what annotations of layers use.
-"""``_size_2_t`` and kin, and ``BroadcastingList2`` and kin of ``torch._jit_internal``."""
+"""Sizes such as ``_size_2_t``, and ``BroadcastingList2`` of ``torch._jit_internal``."""
 
 from __future__ import annotations
 

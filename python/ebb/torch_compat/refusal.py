@@ -75,11 +75,11 @@ class NotServedError(Exception):
 
 
 class NotServedAttributeError(NotServedError, AttributeError):
-    """That, of ``torch.name``; ``hasattr`` is False."""
+    """A name that ebb lacks, asked for as ``torch.name``; so ``hasattr`` gives False."""
 
 
 class NotServedImportError(NotServedError, ModuleNotFoundError):
-    """That, of ``import torch.name`` or ``from torch import name``."""
+    """A name that ebb lacks, in ``import torch.name`` or ``from torch import name``."""
 
 
 def _users_line() -> tuple[str, int]:

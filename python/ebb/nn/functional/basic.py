@@ -26,11 +26,12 @@ def grouped_mm(
         mat_b: [inner, columns] or [groups, inner, columns].
         offs: Where each group ends, int32, of the dim that has no dim of groups: rows of ``mat_a``,
             columns of ``mat_b``, or, if both have 2 dims, what is summed over. None if both have 3.
-        bias: Not there: must be None.
+        bias: None: there are no products of groups with a bias.
         out_dtype: Of the result; that of ``mat_a`` if None.
 
     Raises:
-        ShapeError: If the matrices do not go together, or ``offs`` is missing or there is no use.
+        ShapeError: If the matrices do not go together, or ``offs`` is missing
+            where a matrix has 2 dims, or given where both have 3.
 
     Example:
         >>> a, b = ebb.ones(3, 2), ebb.stack([ebb.ones(2, 1), ebb.zeros(2, 1)])

@@ -1,5 +1,5 @@
 # python/ebb/vision/datasets/utils.py -- files of data sets: which are there, and which are whole.
-"""``check_integrity`` and kin; what would download refuses unless the file is there."""
+"""Hashes and archives; what would download refuses unless the file is there."""
 
 from __future__ import annotations
 
