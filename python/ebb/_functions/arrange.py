@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import string
 from typing import Any
 
@@ -29,7 +30,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
     Each dim has a letter; dims of one letter run together and are summed if the output lacks it.
     "..." stands for any further dims. Of several operands, the pair whose product is smallest is
-    multiplied first. Instead of an equation, each operand may be followed by its dims, numbers
+    multiplied first. Operands of several dtypes are promoted where nothing is summed, and refused
+    elsewhere. Instead of an equation, each operand may be followed by its dims, numbers
     below 52 and ``...``, and the last of them by those of the output.
 
     Example:
@@ -42,7 +44,18 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         equation, operands = _by_numbers((equation, *operands))
     if not isinstance(equation, str):
         raise ebb.DTypeError(f"einsum(): needs an equation, got {type(equation).__name__}")
-    return _C._ops.einsum(_tensors("einsum", operands), equation)
+    tensors = _tensors("einsum", operands)
+    if len({one.dtype for one in tensors}) > 1 and _sums_nothing(equation):
+        dtype = functools.reduce(ebb.promote_types, (one.dtype for one in tensors))
+        tensors = [one.to(dtype) for one in tensors]
+    return _C._ops.einsum(tensors, equation)
+
+
+def _sums_nothing(equation):
+    """Return whether an equation only multiplies, as "i,j->ij": such operands may be mixed."""
+    terms, arrow, out = equation.partition("->")
+    letters = [one for one in terms if one.isalpha()]
+    return set(letters) <= set(out) if arrow else len(letters) == len(set(letters))
 
 
 def _by_numbers(given):

@@ -105,6 +105,15 @@ def test_random_einsums_agree_with_numpy(seed):
         np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-12, atol=1e-12, err_msg=equation)
 
 
+@pytest.mark.parametrize("equation", ["i,j->ij", "i , j -> i j", "i,j", "...i,j->...ij"])
+def test_einsum_promotes_operands_whose_products_it_does_not_sum(equation):
+    times, rates = ebb.arange(2), ebb.tensor([0.5, 2.0], requires_grad=True)
+    table = ebb.einsum(equation, times, rates)
+    assert table.tolist() == [[0.0, 0.0], [0.5, 2.0]] and table.dtype is ebb.float32
+    table.sum().backward()
+    assert rates.grad.tolist() == [1.0, 1.0]
+
+
 def test_einsum_takes_ellipses_lists_and_sizes_of_one():
     a, b = ebb.rand(2, 3, 4), ebb.rand(4, 5)
     assert ebb.equal(ebb.einsum("...j,jk->...k", [a, b]), ebb.einsum("...j,jk", a, b))
