@@ -45,6 +45,7 @@ PyObject* pinned_if_asked(const Call& call, PyObject* made) {
   if (made == nullptr || call.names == nullptr || keyword_of(call, "pin_memory") != Py_True) {
     return made;
   }
+  if (!is_exact_tensor(made)) return made;  // a class that took part has answered
   PyObject* const out = keyword_of(call, "out");
   if (out != nullptr && out != Py_None) return made;
   const Ref plain(made);
