@@ -1,8 +1,8 @@
 # python/ebb/_base/imports.py -- imports that need a hand: einops beside ebb, and second names.
 #
 # einops knows the backends whose classes are made, so ebb's must be made once einops is there: a
-# finder sees its import and makes it behind it. `ebb.utils.data` is `ebb.data`, and so are the files
-# of both: the finder gives the one for the other. Start reading at help_imports().
+# finder sees its import and makes it behind it. `ebb.utils.data` is `ebb.data`, and so are the
+# files of both: the finder gives the one for the other. Start reading at help_imports().
 """``import einops`` beside ``import ebb`` is enough; ``ebb.utils.data.dataset`` is found."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 # tests/python/package/test_launcher.py -- a process that a launcher started as one of several.
+import contextlib
 import importlib
 import warnings
 
@@ -33,10 +34,8 @@ def asked(question):
     """The warnings of a question, whether or not it is refused."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        try:
+        with contextlib.suppress(NotImplementedError):
             QUESTIONS[question]()
-        except NotImplementedError:
-            pass
     return [str(one.message) for one in seen]
 
 
