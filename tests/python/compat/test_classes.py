@@ -16,7 +16,6 @@ TABLE = json.loads(Path(__file__).with_name("reference_classes.json").read_text(
 # Not there.
 ABSENT = {
     "nn.Container": "PyTorch warns of it: a Module",
-    "nn.LinearCrossEntropyOptions": "ebb chooses the chunks of the loss",
     "nn.utils.rnn.PackedSequence_": "the named tuple below PackedSequence",
 }
 # By another name: one class for two of PyTorch's, or ebb's documented name of it.
@@ -42,7 +41,6 @@ BASES = {
 # Public attributes that PyTorch does not document, or whose part is elsewhere in ebb.
 ATTRIBUTES = {
     "nn.DataParallel": "gather parallel_apply replicate scatter",
-    "nn.LinearCrossEntropyLoss": "num_classes options out_features",
     "nn.Module": "T_destination",
     "nn.MultiheadAttention": "merge_masks",
     "nn.TransformerEncoderLayer": "activation_relu_or_gelu",
