@@ -1,4 +1,5 @@
 // ebb/autograd/composites/vector.cpp -- lengths, angles and distances of vectors along a dim.
+#include <limits>
 #include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
@@ -7,14 +8,12 @@
 #include "ebb/autograd/operands/norm.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
-#include "ebb/autograd/ops/amax.h"
 #include "ebb/autograd/ops/broadcast_tensors.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/clamp_min.h"
 #include "ebb/autograd/ops/cosine_similarity.h"
 #include "ebb/autograd/ops/detach.h"
 #include "ebb/autograd/ops/frexp_exponent.h"
-#include "ebb/autograd/ops/full.h"
 #include "ebb/autograd/ops/ldexp.h"
 #include "ebb/autograd/ops/less.h"
 #include "ebb/autograd/ops/neg.h"
@@ -22,7 +21,6 @@
 #include "ebb/autograd/ops/normalize.h"
 #include "ebb/autograd/ops/ones_like.h"
 #include "ebb/autograd/ops/pairwise_distance.h"
-#include "ebb/autograd/ops/sqrt.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/widened.h"
@@ -32,11 +30,10 @@ namespace {
 
 /// The power of two for each vector along `dim` that brings its elements below 1, if they are not:
 /// then none of their powers leaves the range of the dtype, and no digit is lost.
-Tensor shrinking(const Tensor& input, int64_t dim) {
+Tensor shrinking(const Tensor& sizes, int64_t dim) {
   const NoGradGuard no_grad;
-  const Tensor sizes = abs(detach(input));
-  const Shape dims{dim};
-  const Tensor top = sizes.size(dim) == 0 ? sum(sizes, dims, true) : amax(sizes, dims, true);
+  const double order = sizes.size(dim) == 0 ? 1 : std::numeric_limits<double>::infinity();
+  const Tensor top = norm(sizes, order, IntSpan{dim}, true);
   const Tensor exponent = clamp_min(frexp_exponent(top), Scalar(0));
   return ldexp(ones_like(exponent), neg(exponent));
 }
@@ -44,14 +41,14 @@ Tensor shrinking(const Tensor& input, int64_t dim) {
 /// Each vector along `dim` over its p-norm, or over eps if that is larger; NaN stays. Quotients of
 /// products of lengths would leave the range of the dtype long before.
 Tensor direction_of(const Tensor& input, double p, int64_t dim, double eps) {
-  const bool may_overflow = p > 0 && input.ndim() > 0;
-  const Tensor scale = may_overflow ? shrinking(input, dim)
-                                    : full({}, 1.0, real_type_of(input.dtype()), input.device());
+  const auto sizes_of = [](const Tensor& of) { return is_complex(of.dtype()) ? abs(of) : of; };
+  if (!(p > 0) || input.ndim() == 0) {
+    const Tensor length = norm(sizes_of(input), p, IntSpan{dim}, true);
+    return input / where(length < eps, eps, length);
+  }
+  const Tensor scale = shrinking(sizes_of(detach(input)), dim), least = scale * eps;
   const Tensor vectors = input * scale;
-  const Tensor sizes = is_complex(input.dtype()) ? abs(vectors) : vectors;
-  const Tensor length =
-      p == 2 ? sqrt(sum(sizes * sizes, IntSpan{dim}, true)) : norm(sizes, p, IntSpan{dim}, true);
-  const Tensor least = scale * eps;
+  const Tensor length = norm(sizes_of(vectors), p, IntSpan{dim}, true);
   return vectors / where(less(length, least), least, length);
 }
 
