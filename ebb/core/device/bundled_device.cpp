@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
-#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -95,30 +94,23 @@ bool has_cuda_driver() {
   return is_found;
 }
 
-constinit std::atomic<const std::string*> failure_of_cuda{nullptr};  // lives as long as the process
-
 /// A driver that cannot start, such as one that was updated under the running kernel, does not
 /// start at the next try either.
 void try_cuda(const std::string& path) {
   static std::once_flag once;
-  bool has_failed = false;
+  std::string failure;
   std::call_once(once, [&] {
     try {
       load_device_plugin(path);
     } catch (const Error& error) {
-      failure_of_cuda = new std::string(error.what());
-      has_failed = true;
+      failure = error.what();
+      note_missing_cuda(failure);
     }
   });
-  if (has_failed) warn(str("device: there is none of CUDA, ", cuda_failure()));
+  if (!failure.empty()) warn(str("device: there is none of CUDA, ", failure));
 }
 
 }  // namespace
-
-std::string cuda_failure() {
-  const std::string* const text = failure_of_cuda;
-  return text != nullptr ? *text : "";
-}
 
 void load_bundled_plugin(std::string_view name) {
   if ((name != kOpencl && name != kCuda) || is_registered(name)) return;

@@ -4,7 +4,6 @@
 // first names the device, so that nobody else loads drivers.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 namespace ebb::detail {
@@ -12,10 +11,7 @@ namespace ebb::detail {
 /// Loads the plug-in that brings the device `name`, if it is one of ebb's own, its library is there
 /// and it was not loaded before. Throws what load_device_plugin() throws, and ValueError where the
 /// library of such a device is missing. Programs ask for CUDA to learn whether it is there: where
-/// its driver cannot start they are warned, once, and there is none (cuda_failure()).
+/// its driver cannot start they are warned, once, and there is none.
 void load_bundled_plugin(std::string_view name);
-
-/// Why there is no device of CUDA though its driver is there; empty if nothing failed.
-std::string cuda_failure();
 
 }  // namespace ebb::detail

@@ -11,10 +11,10 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "ebb/core/base/error.h"
 #include "ebb/core/base/quotes.h"
-#include "ebb/core/device/bundled_device.h"
 #include "ebb/core/device/device_extras.h"
 #include "ebb/core/device/meta_type.h"
 
@@ -30,6 +30,7 @@ struct Slot {
 };
 
 constinit Slot slots[kDeviceTypeCount];
+constinit std::atomic<const std::string*> missing_cuda{nullptr};  // lives as long as the process
 
 std::mutex& registration() {
   static std::mutex mutex;
@@ -171,6 +172,10 @@ DeviceType load_device_plugin(const std::string& path) {
   return type;
 }
 
+void detail::note_missing_cuda(std::string reason) {
+  missing_cuda = new std::string(std::move(reason));
+}
+
 const DevicePlugin* find_plugin(DeviceType type) {
   return slot_of(type).plugin.load(std::memory_order_acquire);
 }
@@ -179,10 +184,11 @@ const DevicePlugin* find_plugin(DeviceType type) {
 [[noreturn, gnu::noinline]] static void throw_missing(const char* op, Device device) {
   const DevicePlugin* const plugin = find_plugin(device.type);
   if (plugin == nullptr) {
-    const std::string why = device.type == DeviceType::cuda ? detail::cuda_failure() : "";
+    const std::string* const why = device.type == DeviceType::cuda ? missing_cuda.load() : nullptr;
     throw ValueError(
-        str(op, ": needs a device that is there, got ", to_string(device), why.empty() ? "" : ": ",
-            why, "\nhint: leave it on 'cpu', or load its plug-in with load_device_plugin()"));
+        str(op, ": needs a device that is there, got ", to_string(device),
+            why == nullptr ? "" : ": " + *why,
+            "\nhint: leave it on 'cpu', or load its plug-in with load_device_plugin()"));
   }
   throw ValueError(str(op, ": needs a device that is there, got ", to_string(device),
                        ", and there are ", slot_of(device.type).count, " of ", plugin->name));

@@ -98,7 +98,9 @@ using DeviceLoadedEntry = void (*)(DeviceType type);
 
 namespace detail {
 extern EBB_API std::atomic<int> plugin_count;
-}
+/// Why there is no device of CUDA though its driver is there, for errors of who asks for one. Once.
+void note_missing_cuda(std::string reason);
+}  // namespace detail
 /// Whether there is any device beside the CPU.
 inline bool has_plugins() { return detail::plugin_count.load(std::memory_order_relaxed) != 0; }
 
