@@ -454,11 +454,9 @@ def resolve_name(f: Callable[..., Any]) -> str:
 
 def _public_name(f: Callable[..., Any]) -> str:
     """Where the package offers a function that is written in Python; "" if nowhere."""
-    import ebb
-
     name = getattr(f, "__name__", "")
-    rooms = {"ebb.Tensor": Tensor, "ebb": ebb, "ebb.nn.functional": ebb.nn.functional,
-             "ebb.linalg": ebb.linalg}  # fmt: skip
+    rooms = {"ebb.Tensor": Tensor}
+    rooms |= {room: sys.modules[room] for room in ("ebb", "ebb.nn.functional", "ebb.linalg")}
     found = (room for room, owner in rooms.items() if vars(owner).get(name) is f)
     return next((f"{room}.{name}" for room in found), "")
 
