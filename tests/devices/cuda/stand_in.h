@@ -8,7 +8,8 @@
 // Failures are injected by the name of a call. The tests' side is the functions stand_in_*() below,
 // which Python calls through ctypes.
 //
-// STAND_IN_DEVICES: how many devices (1); STAND_IN_INIT_STATUS: what cuInit() returns (0); STAND_IN_CAPABILITY: 90 for 9.0;
+// STAND_IN_DEVICES: how many devices (1); STAND_IN_CAPABILITY: 90 for 9.0;
+// STAND_IN_INIT_STATUS: what cuInit() returns (0);
 // STAND_IN_MEMORY: bytes of a device (2^34); STAND_IN_NVRTC: the true libnvrtc, which then
 // compiles each kernel, too, for sm_80 and sm_90; STAND_IN_CUDNN: the true libcudnn, which is then
 // asked for an engine for each graph; STAND_IN_CUDNN_COMPILES: 1 lets that compile its kernels;
