@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ebb import _C
@@ -74,7 +73,6 @@ class TripletMarginWithDistanceLoss(_Loss):
         )
 
 
-@dataclass
 class LinearCrossEntropyOptions:
     """How PyTorch cuts LinearCrossEntropyLoss into chunks: taken, and of no effect.
 
@@ -83,11 +81,28 @@ class LinearCrossEntropyOptions:
         >>> loss = ebb.nn.LinearCrossEntropyLoss(4, 10, options=options)
     """
 
-    allow_retain_graph: bool = False
-    batch_chunk_size: int | None = None
-    chunking_method: str | None = "auto"
-    acc_policy: str = "auto"
-    acc_dtype: Any = None
+    def __init__(
+        self,
+        allow_retain_graph: bool = False,
+        batch_chunk_size: int | None = None,
+        chunking_method: str | None = "auto",
+        acc_policy: str = "auto",
+        acc_dtype: Any = None,
+    ):
+        self.allow_retain_graph = allow_retain_graph
+        self.batch_chunk_size = batch_chunk_size
+        self.chunking_method = chunking_method
+        self.acc_policy = acc_policy
+        self.acc_dtype = acc_dtype
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={value!r}" for name, value in vars(self).items())
+        return f"LinearCrossEntropyOptions({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LinearCrossEntropyOptions) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):

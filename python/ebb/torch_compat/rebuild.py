@@ -39,7 +39,13 @@ def _described(storage: Any) -> Any:
     """Return a storage as the reader of files knows them."""
     if not isinstance(storage, ebb.UntypedStorage):
         return storage
-    return torch_names.Storage(storage.untyped()._elements, getattr(storage, "dtype", None))
+    elements = storage.untyped()._elements
+
+    def read(dtype: Any, is_conj: bool, is_neg: bool) -> ebb.Tensor:
+        found = elements(dtype).conj() if is_conj else elements(dtype)
+        return -found if is_neg else found
+
+    return torch_names.Storage(read, getattr(storage, "dtype", None))
 
 
 def _rebuild_tensor(storage: Any, *args: Any) -> ebb.Tensor:
