@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <cstring>
-#include <mutex>
 #include <string>
 
 #include "ebb/core/base/error.h"
@@ -97,16 +96,17 @@ bool has_cuda_driver() {
 /// A driver that cannot start, such as one that was updated under the running kernel, does not
 /// start at the next try either.
 void try_cuda(const std::string& path) {
-  static std::once_flag once;
   std::string failure;
-  std::call_once(once, [&] {
+  // No std::call_once(): see ebb/kernels/cpu/simd/register.cpp.
+  [[maybe_unused]] static const bool is_tried = [&] {
     try {
       load_device_plugin(path);
     } catch (const Error& error) {
       failure = error.what();
       note_missing_cuda(failure);
     }
-  });
+    return true;
+  }();
   if (!failure.empty()) warn(str("device: there is none of CUDA, ", failure));
 }
 
