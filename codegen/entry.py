@@ -206,7 +206,7 @@ class _Entry:
             composite=self.composite(),
             devices=self.choice("devices", ("one", "any"), "one"),
             layouts=self.choice("layouts", ("strided", "any"), "strided"),
-            sparse=self.text("sparse"),
+            sparse=self.sparse(signature),
             reads=self.choice("reads", ("values", "geometry"), "values"),
             has_inplace=self.choice("inplace", (True, False, "copy"), False) is not False,
             copies_inplace=self.values.get("inplace") == "copy",
@@ -270,6 +270,16 @@ class _Entry:
         if not isinstance(value, str):
             self.fail(f"`{key}` needs text, got {value!r}", key)
         return " ".join(value.split())
+
+    def sparse(self, signature: Signature) -> str:
+        """What a call with a sparse operand means; `values`: the op on what that stores."""
+        text = self.text("sparse")
+        if text != "values":
+            return text
+        names = [param.name for param in signature.params]
+        given = ", ".join(["stored", *names[1:]])
+        function = f"[&](const Tensor& stored) {{ return {signature.name}({given}); }}"
+        return f'rules::on_values("{signature.name}", {names[0]}, {function})'
 
     def flag(self, key: str) -> bool:
         value = self.values.get(key, False)

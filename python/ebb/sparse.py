@@ -54,7 +54,7 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
         mat2: [m, p], the same.
 
     Returns:
-        [n, p]: sparse_coo if both are sparse, else strided.
+        [n, p]: sparse_csr if both are, else sparse_coo if both are sparse, else strided.
 
     Raises:
         ShapeError: If the sizes do not go together.
@@ -67,25 +67,12 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         _check_tensor("mm", name, matrix)
-    if mat1.is_dense or mat2.is_dense:
-        return _C.mm(mat1, mat2)
     if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
         raise _C.ShapeError(
             f"sparse.mm: needs matrices [n, m] and [m, p], got {list(mat1.shape)} and "
             f"{list(mat2.shape)}"
         )
-    rows, inner, values = _entries("mm", "mat1", mat1)
-    own_rows, columns, factors = _entries("mm", "mat2", mat2)
-    # The entries of mat2 lie row by row: entry e of mat1 meets all of the row of its column.
-    counts = _C.bincount(own_rows, minlength=mat2.shape[0])
-    starts = counts.cumsum(0) - counts
-    met = counts[inner]
-    left = _C.repeat_interleave(_C.arange(len(rows), device=rows.device), met)
-    before = (met.cumsum(0) - met)[left]
-    right = starts[inner[left]] + _C.arange(len(left), device=rows.device) - before
-    size = (mat1.shape[0], mat2.shape[1])
-    places = _C.stack([rows[left], columns[right]])
-    return ebb.sparse_coo_tensor(places, values[left] * factors[right], size).coalesce()
+    return _C.mm(mat1, mat2)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:

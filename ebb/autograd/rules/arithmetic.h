@@ -1,6 +1,7 @@
 // ebb/autograd/rules/arithmetic.h -- gradient rules of arithmetic. `out` is the op's result.
 #pragma once
 
+#include "ebb/autograd/rules/sparse_math.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {

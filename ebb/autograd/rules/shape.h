@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "ebb/autograd/rules/sparse_math.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {

@@ -51,16 +51,6 @@ bool has_places(const Tensor& grad, Layout layout, const Tensor& indices, const 
          (!columns.defined() || is_same_memory(parts.columns, columns));
 }
 
-/// The row-major place of each column of `indices` among the first dims of `sizes`.
-Tensor flat_places(const Tensor& indices, IntSpan sizes) {
-  if (indices.size(0) == 0) return zeros(Shape{indices.size(1)}, DType::int64, indices.device());
-  Tensor places = select(indices, 0, 0);
-  for (int64_t dim = 1; dim < indices.size(0); ++dim) {
-    places = add(mul(places, sizes[static_cast<size_t>(dim)]), select(indices, 0, dim));
-  }
-  return places;
-}
-
 /// The row of each value of a sparse_csr matrix.
 Tensor rows_of_csr(const Tensor& crow_indices, const Tensor& col_indices) {
   const Tensor numbers = arange(col_indices.numel(), DType::int64, col_indices.device());
@@ -69,6 +59,15 @@ Tensor rows_of_csr(const Tensor& crow_indices, const Tensor& col_indices) {
 }
 
 }  // namespace
+
+Tensor flat_places(const Tensor& indices, IntSpan sizes) {
+  if (indices.size(0) == 0) return zeros(Shape{indices.size(1)}, DType::int64, indices.device());
+  Tensor places = select(indices, 0, 0);
+  for (int64_t dim = 1; dim < indices.size(0); ++dim) {
+    places = add(mul(places, sizes[static_cast<size_t>(dim)]), select(indices, 0, dim));
+  }
+  return places;
+}
 
 Tensor values_at_coo(const Tensor& grad, const Tensor& indices) {
   if (has_places(grad, Layout::sparse_coo, indices, {})) return values(grad);

@@ -12,6 +12,8 @@ namespace ebb::autograd::rules {
 Tensor values_at_coo(const Tensor& grad, const Tensor& indices);
 Tensor values_at_csr(const Tensor& grad, const Tensor& crow_indices, const Tensor& col_indices);
 Tensor values_at_rows(const Tensor& grad, const Tensor& rows);
+/// The row-major place of each column of `indices` among the first dims of `sizes`.
+Tensor flat_places(const Tensor& indices, IntSpan sizes);
 /// The same for the places that the coalesced `pattern` stores.
 Tensor values_like(const Tensor& grad, const Tensor& pattern);
 /// A tensor that stores `values` where `pattern` stores its own.

@@ -6,23 +6,38 @@
 // the tensor's own.
 #include "ebb/autograd/rules/sparse_math.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/arange.h"
+#include "ebb/autograd/ops/bincount.h"
 #include "ebb/autograd/ops/cast.h"
 #include "ebb/autograd/ops/cat.h"
+#include "ebb/autograd/ops/clamp_max.h"
 #include "ebb/autograd/ops/clone.h"
 #include "ebb/autograd/ops/coalesce.h"
+#include "ebb/autograd/ops/cumsum.h"
 #include "ebb/autograd/ops/div.h"
+#include "ebb/autograd/ops/eq.h"
+#include "ebb/autograd/ops/flatnonzero.h"
 #include "ebb/autograd/ops/index_add.h"
 #include "ebb/autograd/ops/index_select.h"
 #include "ebb/autograd/ops/matmul.h"
 #include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/pow.h"
+#include "ebb/autograd/ops/repeat_interleave.h"
+#include "ebb/autograd/ops/searchsorted.h"
 #include "ebb/autograd/ops/select.h"
 #include "ebb/autograd/ops/sparse_coo.h"
 #include "ebb/autograd/ops/sparse_csr.h"
 #include "ebb/autograd/ops/sparse_rows.h"
+#include "ebb/autograd/ops/stack.h"
+#include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/to_dense.h"
 #include "ebb/autograd/ops/to_device.h"
@@ -34,6 +49,7 @@
 #include "ebb/autograd/ops/zeros.h"
 #include "ebb/autograd/rules/sparse.h"
 #include "ebb/core/base/error.h"
+#include "ebb/core/tensor/tensor_name.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -106,15 +122,58 @@ Tensor add_layouts(const Tensor& input, const Tensor& other) {
   return index_add(dense, 0, parts_of("add", source).indices, values_of(source), 1);
 }
 
+namespace {
+
+/// The same, coalesced, as a sparse_coo tensor.
+Tensor as_coo(const Tensor& input) {
+  const Tensor source = coalesce(input);
+  return source.layout() == Layout::sparse_coo ? source : to_sparse(source);
+}
+
+/// A sparse_coo tensor, coalesced, of which each element is stored by itself.
+Tensor elements_of(const Tensor& input) {
+  const Tensor coo = as_coo(input);
+  const bool has_slices = parts_of("sparse", coo).indices.size(0) != input.ndim();
+  return has_slices ? to_sparse(to_dense(coo)) : coo;
+}
+
+/// The places that both store. Both are coalesced, so that places rise.
+Tensor mul_sparse(const Tensor& input, const Tensor& other) {
+  const Tensor lhs = elements_of(readable("mul", "input", input));
+  const Tensor rhs = elements_of(readable("mul", "other", other));
+  const Tensor indices = cast(parts_of("mul", lhs).indices, DType::int64);
+  const Tensor left = flat_places(indices, input.sizes());
+  const Tensor right = flat_places(cast(parts_of("mul", rhs).indices, DType::int64), other.sizes());
+  Tensor kept = zeros(Shape{0}, DType::int64, left.device()), met = kept;
+  if (right.numel() > 0) {
+    const Tensor near = clamp_max(searchsorted(right, left), right.numel() - 1);
+    kept = flatnonzero(eq(index_select(right, 0, near), left));
+    met = index_select(near, 0, kept);
+  }
+  const Tensor product = mul(index_select(values(lhs), 0, kept), index_select(values(rhs), 0, met));
+  const Tensor found = sparse_coo(index_select(indices, 1, kept), product, input.sizes(), true);
+  const bool is_csr = input.layout() == Layout::sparse_csr && other.layout() == Layout::sparse_csr;
+  return is_csr ? to_sparse_csr(found) : found;
+}
+
+}  // namespace
+
 Tensor mul_layouts(const Tensor& input, const Tensor& other) {
-  const bool swaps = is_number(input);
+  const bool swaps = !has_parts(input);
   const Tensor& sparse = swaps ? other : input;
   const Tensor& factor = swaps ? input : other;
-  if (!is_number(factor)) {
-    throw_layout("mul", swaps || is_strided(input) ? "other" : "input",
-                 is_strided(input) ? *other.impl() : *input.impl());
+  if (is_number(factor)) {
+    return mapped("mul", sparse, [&](const Tensor& values) { return mul(values, factor); });
   }
-  return mapped("mul", sparse, [&](const Tensor& values) { return mul(values, factor); });
+  const bool is_known = has_parts(sparse) && (has_parts(factor) || is_strided(factor));
+  if (!is_known) throw_layout("mul", swaps ? "other" : "input", *sparse.impl());
+  if (!equal(input.sizes(), other.sizes())) {
+    throw ShapeError(str("mul: a sparse operand must have the shape of the other, got ",
+                         PrintShape{input.sizes()}, " and ", PrintShape{other.sizes()}));
+  }
+  if (has_parts(factor)) return mul_sparse(input, other);
+  const Tensor source = coalesce(readable("mul", swaps ? "other" : "input", sparse));
+  return sparse_like(mul(values(source), values_like(factor, source)), source);
 }
 
 Tensor div_layouts(const Tensor& input, const Tensor& other) {
@@ -131,6 +190,46 @@ Tensor scale_sparse(const Tensor& input, const Scalar& factor) {
 
 Tensor divide_sparse(const Tensor& input, const Scalar& divisor) {
   return mapped("div", input, [&](const Tensor& values) { return div(values, divisor); });
+}
+
+Tensor on_values(const char* op, const Tensor& input,
+                 const std::function<Tensor(const Tensor&)>& function) {
+  const Tensor source = coalesce(readable(op, "input", input));
+  return sparse_like(function(values(source)), source);
+}
+
+Tensor power_sparse(const Tensor& input, const Scalar& exponent) {
+  if (exponent.kind() == Kind::complex || !(exponent.to_double() > 0)) {
+    throw NotImplementedError(str("pow: a ", name_of(input.layout()),
+                                  " tensor needs an exponent above 0, got ", exponent,
+                                  "\nhint: call .to_dense() first"));
+  }
+  return on_values("pow", input, [&](const Tensor& stored) { return pow(stored, exponent); });
+}
+
+Tensor transpose_sparse(const Tensor& input, int64_t dim0, int64_t dim1) {
+  const Tensor coo = as_coo(readable("transpose", "input", input));
+  const int first = normalize_dim("transpose", dim0, input);
+  const int second = normalize_dim("transpose", dim1, input);
+  Shape sizes = input.shape();
+  std::swap(sizes[first], sizes[second]);
+  const Tensor& indices = parts_of("transpose", coo).indices;
+  const int64_t places = indices.size(0);
+  if (std::min(first, second) >= places) {
+    const int64_t back = 1 - places;  // behind the dim of all values
+    return sparse_coo(indices, transpose(values(coo), first + back, second + back), sizes, true);
+  }
+  if (std::max(first, second) >= places) {
+    throw NotImplementedError(
+        str("transpose: needs two dims that are both sparse, or neither, got ", dim0, " and ", dim1,
+            " of a sparse_coo tensor of ", places, " sparse dims\nhint: call .to_dense() first"));
+  }
+  std::vector<Tensor> rows;
+  for (int64_t dim = 0; dim < places; ++dim) {
+    rows.push_back(select(indices, 0, dim == first ? second : dim == second ? first : dim));
+  }
+  const Tensor turned = coalesce(sparse_coo(stack(rows, 0), values(coo), sizes, false));
+  return input.layout() == Layout::sparse_csr ? to_sparse_csr(turned) : turned;
 }
 
 Tensor sum_sparse(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
@@ -183,9 +282,42 @@ Tensor sparse_times_dense(const Tensor& sparse, const Tensor& dense, bool is_tra
   return index_add(zeros(sizes, dense.dtype(), dense.device()), 0, to, scaled, 1);
 }
 
+/// Two sparse matrices: each entry of the left one meets a row of the right one.
+Tensor sparse_times_sparse(const Tensor& input, const Tensor& other) {
+  if (input.ndim() != 2) throw_layout("matmul", "input", *input.impl());
+  if (other.ndim() != 2) throw_layout("matmul", "other", *other.impl());
+  if (input.size(1) != other.size(0)) {
+    throw ShapeError(str("matmul: inner sizes must agree, got ", PrintShape{input.sizes()}, " and ",
+                         PrintShape{other.sizes()}));
+  }
+  const Tensor lhs = elements_of(readable("matmul", "input", input));
+  const Tensor rhs = elements_of(readable("matmul", "other", other));
+  const Tensor left = cast(parts_of("matmul", lhs).indices, DType::int64);
+  const Tensor right = cast(parts_of("matmul", rhs).indices, DType::int64);
+  const Tensor inner = select(left, 0, 1);
+  // The entries of the right one lie row by row.
+  const Tensor counts = bincount(select(right, 0, 0), {}, other.size(0));
+  const Tensor starts = cumsum(counts, 0) - counts;
+  const Tensor met = index_select(counts, 0, inner);
+  const Tensor from = repeat_interleave(arange(inner.numel(), DType::int64, inner.device()), met);
+  const Tensor before = index_select(cumsum(met, 0) - met, 0, from);
+  const Tensor to = index_select(index_select(starts, 0, inner), 0, from) +
+                    arange(from.numel(), DType::int64, from.device()) - before;
+  const Tensor places[] = {index_select(select(left, 0, 0), 0, from),
+                           index_select(select(right, 0, 1), 0, to)};
+  const Tensor products = mul(index_select(values(lhs), 0, from), index_select(values(rhs), 0, to));
+  const Shape sizes{input.size(0), other.size(1)};
+  const Tensor found = coalesce(sparse_coo(stack(places, 0), products, sizes, false));
+  const bool is_csr = input.layout() == Layout::sparse_csr && other.layout() == Layout::sparse_csr;
+  return is_csr ? to_sparse_csr(found) : found;
+}
+
 }  // namespace
 
 Tensor matmul_layouts(const Tensor& input, const Tensor& other) {
+  if (has_parts(input) && has_parts(other) && input.dtype() == other.dtype()) {
+    return sparse_times_sparse(input, other);
+  }
   const bool is_left = has_parts(input) && is_strided(other);
   const bool is_right = has_parts(other) && is_strided(input);
   const Tensor& sparse = is_left || !is_strided(input) ? input : other;

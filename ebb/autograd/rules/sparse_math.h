@@ -3,6 +3,7 @@
 // Each throws NotImplementedError where that is nothing.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "ebb/core/tensor/sparse.h"
@@ -20,5 +21,11 @@ Tensor cast_sparse(const Tensor& input, DType dtype);
 Tensor clone_sparse(const Tensor& input);
 Tensor move_sparse(const Tensor& input, Device device);
 Tensor matmul_layouts(const Tensor& input, const Tensor& other);
+Tensor transpose_sparse(const Tensor& input, int64_t dim0, int64_t dim1);
+/// input to a power above 0, which leaves zeros as they are.
+Tensor power_sparse(const Tensor& input, const Scalar& exponent);
+/// A function that is 0 at 0, of the stored values, each place counted once.
+Tensor on_values(const char* op, const Tensor& input,
+                 const std::function<Tensor(const Tensor&)>& function);
 
 }  // namespace ebb::autograd::rules

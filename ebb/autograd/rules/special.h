@@ -1,6 +1,7 @@
 // ebb/autograd/rules/special.h -- gradient rules of special functions. `out` is the op's result.
 #pragma once
 
+#include "ebb/autograd/rules/sparse_math.h"
 #include "ebb/core/tensor/tensor.h"
 
 namespace ebb::autograd::rules {

@@ -79,7 +79,7 @@ def test_sums_are_those_of_the_dense_tensor(held):
         for dims in itertools.permutations(range(ndim), count):
             found = ebb.sparse.sum(sparse(held), dims)
             assert found.is_sparse == any(one not in dims for one in range(held[1]))
-            values = found.to_dense() if found.is_sparse else found
+            values = found.to_dense()
             np.testing.assert_allclose(values.numpy(), dense.sum(dims), atol=1e-14)
 
 
@@ -105,8 +105,8 @@ def test_products_are_those_of_dense_matrices(left, right, count, layouts):
 
     (a, dense_a), (b, dense_b) = laid(left, layouts[0], 1), laid(right, layouts[1], 2)
     found = ebb.sparse.mm(a, b)
-    assert found.is_sparse == ("d" not in layouts)
-    values = found.to_dense() if found.is_sparse else found
+    assert found.is_dense == ("d" in layouts)
+    values = found.to_dense()
     np.testing.assert_allclose(values.numpy(), dense_a @ dense_b, atol=1e-13)
 
 
@@ -203,3 +203,75 @@ def test_older_types_make_tensors_and_know_them(name):
 def test_what_is_refused_is_named(call, error, text):
     with pytest.raises(error, match=text):
         call(ebb.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 3)))
+
+
+UNARY = ("abs", "sign", "square", "sin", "tanh", "relu", "floor", "expm1", "erf")
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("held", HELD, ids=str)
+def test_functions_that_are_0_at_0_work_on_what_is_stored(name, held):
+    x = sparse(held)
+    found = getattr(x, name)()
+    assert found.layout == ebb.sparse_coo and found.nnz <= x.nnz
+    assert found.to_dense().tolist() == getattr(x.to_dense(), name)().tolist()
+
+
+PAIRS = [pair for pair in itertools.product(HELD, HELD) if pair[0][0] == pair[1][0]]
+
+
+@pytest.mark.parametrize(("one", "two"), PAIRS, ids=str)
+def test_products_of_sparse_tensors_store_the_places_of_both(one, two):
+    x, y = sparse(one), sparse(two) * 3
+    found = x * y
+    assert found.layout == ebb.sparse_coo and found.is_coalesced()
+    assert ebb.allclose(found.to_dense(), x.to_dense() * y.to_dense())
+    both = (x.to_dense() != 0) & (y.to_dense() != 0)
+    assert len(one[0]) != one[1] or found.nnz == both.sum()
+    assert ebb.allclose((x * y.to_dense()).to_dense(), found.to_dense())
+    assert (y.to_dense() * x).layout == ebb.sparse_coo
+
+
+@pytest.mark.parametrize("held", HELD, ids=str)
+def test_sparse_dims_are_exchanged_with_sparse_ones_and_dense_with_dense(held):
+    x, (shape, places, _) = sparse(held), held
+    for one, two in itertools.product(range(len(shape)), repeat=2):
+        if (one < places) == (two < places):
+            found = x.transpose(one, two)
+            assert found.is_coalesced()
+            assert found.to_dense().tolist() == x.to_dense().transpose(one, two).tolist()
+        else:
+            with pytest.raises(
+                NotImplementedError, match="transpose: needs two dims that are both"
+            ):
+                x.transpose(one, two)
+
+
+def test_products_and_transposes_of_csr_matrices_are_csr_matrices():
+    x = ebb.sparse_csr_tensor([0, 1, 3], [1, 0, 2], [1.0, 2.0, 3.0], (2, 3))
+    for found, wanted in (
+        (x.t(), x.to_dense().t()),
+        (x @ x.t(), x.to_dense() @ x.to_dense().t()),
+        (x * x, x.to_dense().square()),
+        (x.sin(), x.to_dense().sin()),
+    ):
+        assert found.layout == ebb.sparse_csr
+        assert ebb.allclose(found.to_dense(), wanted)
+    mixed = x.to_sparse() @ x.t()
+    assert mixed.layout == ebb.sparse_coo and ebb.allclose(mixed.to_dense(), (x @ x.t()).to_dense())
+
+
+def test_what_sparse_operands_of_pointwise_ops_do_not_mean_is_refused():
+    x = ebb.eye(2).to_sparse()
+    with pytest.raises(
+        NotImplementedError, match=r"^pow: a sparse_coo tensor needs an exponent above"
+    ):
+        x**0
+    with pytest.raises(NotImplementedError, match=r"^cos: .*sparse_coo"):
+        x.cos()
+    with pytest.raises(
+        ebb.errors.ShapeError, match=r"^mul: a sparse operand must have the shape of"
+    ):
+        x * ebb.ones(2)
+    with pytest.raises(ebb.errors.ShapeError, match=r"^matmul: inner sizes must agree"):
+        x @ ebb.ones(3, 2).to_sparse()

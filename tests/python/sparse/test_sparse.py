@@ -165,6 +165,15 @@ CONVERSIONS = {
     "to dtype": lambda v: coo_of(v).to(F64).to_dense(),
     "from dense": lambda v: (v * ebb.tensor([1.0, 0.0, 2.0], dtype=F64)).to_sparse().to_dense(),
     "mask": lambda v: (v * v).sparse_mask(ebb.tensor([0.0, 1.0, 1.0]).to_sparse()).to_dense(),
+    "sine": lambda v: coo_of(v).sin().to_dense(),
+    "square root": lambda v: csr_of(v).sqrt().to_dense(),
+    "power": lambda v: (coo_of(v) ** 3).to_dense(),
+    "times sparse": lambda v: (coo_of(v) * csr_of(v * v)).to_dense(),
+    "times itself": lambda v: (coo_of(v) * coo_of(v)).to_dense(),
+    "times dense": lambda v: (coo_of(v) * (v * v).expand(2, 3)).to_dense(),
+    "dense times": lambda v: ((v * v).expand(2, 3) * csr_of(v)).to_dense(),
+    "transposed": lambda v: coo_of(v * v).t().to_dense(),
+    "product": lambda v: (coo_of(v) @ csr_of(v * v).t()).to_dense(),
 }  # fmt: skip
 
 
@@ -252,7 +261,7 @@ def test_matmul_takes_a_sparse_matrix_on_either_side():
         ValueError, match=r"matmul: inner sizes must agree, got \[2, 3\] and \[4, 2\]"
     ):
         coo() @ left
-    with pytest.raises(NotImplementedError, match="matmul: 'input' must be strided"):
+    with pytest.raises(ValueError, match=r"agree, got \[2, 3\] and \[2, 3\]"):
         coo() @ coo()
 
 
