@@ -12,6 +12,7 @@ from typing import Any
 import ebb
 from ebb import _C
 from ebb._C import Tensor
+from ebb._functions.checks import check_tensor
 
 _int = builtins.int
 
@@ -90,6 +91,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
         tensor([[3., 3., 3., 3.],
                 [3., 3., 3., 3.]])
     """
+    for name, given in (("a", a), ("b", b)):
+        check_tensor("tensordot", name, given)
     if isinstance(dims, _int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise ebb._C.ValueError(

@@ -90,6 +90,35 @@ Tensor block_of(PyObject* object) {
   return tensor;
 }
 
+/// The Python int that it is, or that stands for NumPy's number, if int64 does not hold it.
+Ref large_integer(PyObject* object) {
+  if (PyFloat_Check(object)) return {};
+  const bool is_plain = PyLong_Check(object);
+  if (!is_plain && !is_numpy_scalar(object)) return {};
+  Ref number(is_plain ? Py_NewRef(object) : PyObject_CallMethod(object, "item", nullptr));
+  int overflow = 0;
+  if (PyLong_Check(number.get())) PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+  return overflow != 0 ? std::move(number) : Ref();
+}
+
+/// Writes what int64 does not hold, to what does; throws ValueError for another dtype.
+void write_large(PyObject* number, DType dtype, void* where) {
+  if (is_differentiable(dtype)) {
+    const double nearest = PyLong_AsDouble(number);
+    if (nearest == -1 && PyErr_Occurred() != nullptr) throw ErrorSet();
+    return Scalar(nearest).store_as(dtype, where, "tensor");
+  }
+  const unsigned long long value = PyLong_AsUnsignedLongLong(number);
+  const bool fits = dtype == DType::uint64 && PyErr_Occurred() == nullptr;
+  PyErr_Clear();
+  if (!fits) {
+    const Ref text(PyObject_Str(number));
+    throw ValueError(
+        str("tensor: the number must fit into ", dtype, ", got ", utf8_of(text.get())));
+  }
+  std::memcpy(where, &value, sizeof(value));
+}
+
 /// One element as a number. Throws DTypeError for what is none.
 Scalar element(PyObject* object) {
   if (const Tensor block = block_of(object); block.defined()) return block.item_scalar();
@@ -136,8 +165,13 @@ class Survey {
       fits = take_size(dim, block.sizes()[static_cast<size_t>(dim - depth)]);
     }
     if (!fits || leaf_depth != shape_.ndim()) throw_ragged(data, depth);
-    const DType dtype = block.defined() ? block.dtype() : dtype_of_number(element(data));
+    const DType dtype = block.defined() ? block.dtype() : dtype_of(data);
     dtype_ = dtype_ ? promote(*dtype_, dtype) : dtype;
+  }
+
+  static DType dtype_of(PyObject* data) {
+    const bool is_large = large_integer(data).get() != nullptr;
+    return is_large ? DType::int64 : dtype_of_number(element(data));
   }
 
   /// As in PyTorch, a tensor of one element among others is a number, whatever its dims.
@@ -193,7 +227,11 @@ class Writer {
  private:
   void write_element(PyObject* data) {
     if (left_ <= 0) throw_changed();
-    element(data).store_as(out_.dtype(), next_, "tensor");
+    if (const Ref large = large_integer(data); large.get() != nullptr) {
+      write_large(large.get(), out_.dtype(), next_);
+    } else {
+      element(data).store_as(out_.dtype(), next_, "tensor");
+    }
     advance(1);
   }
 

@@ -239,3 +239,28 @@ def test_an_owner_elsewhere_is_not_asked_for_its_memory(device, error, text):
 def test_memory_that_a_processor_reads_is_taken(device):
     owner = Elsewhere(device)
     assert ebb.from_dlpack(owner).tolist() == [1, 1] and owner.asked
+
+
+def test_the_largest_integers_are_those_of_uint64():
+    most = 2**64 - 1
+    for given in (most, [most, 1], [[most], [2**63]], [np.uint64(most), 0]):
+        made = ebb.tensor(given, dtype=ebb.uint64)
+        assert made.tolist() == (np.array(given, dtype=np.uint64)).tolist()
+    assert ebb.asarray(most, dtype=ebb.uint64).item() == most
+    assert ebb.tensor(ebb.iinfo(ebb.uint64).max, dtype=ebb.uint64).item() == most
+
+
+def test_integers_that_no_dtype_of_integers_holds_become_floats_where_those_are_asked_for():
+    assert ebb.tensor(2**70, dtype=ebb.float64).item() == 2.0**70
+    assert ebb.tensor([1.0, 2**70], dtype=ebb.float64).tolist() == [1.0, 2.0**70]
+    for call, text in (
+        (lambda: ebb.tensor(2**63), "must fit into int64, got 9223372036854775808"),
+        (
+            lambda: ebb.tensor(2**64, dtype=ebb.uint64),
+            "must fit into uint64, got 18446744073709551616",
+        ),
+        (lambda: ebb.tensor(-(2**63) - 1), "must fit into int64, got -9223372036854775809"),
+        (lambda: ebb.tensor([2**63, -1], dtype=ebb.uint64), "must fit into uint64, got -1"),
+    ):
+        with pytest.raises(ebb.errors.ValueError, match=f"^tensor: the number {text}"):
+            call()
