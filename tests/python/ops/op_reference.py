@@ -43,7 +43,7 @@ def _as_numpy(value: Any, row: Row) -> Any:
 
 def reference(row: Row, arguments: dict[str, Any]) -> list[np.ndarray]:
     """Return what the row's NumPy expression gives, as a list of results."""
-    values = {p["name"]: _default(p) for p in row.params}
+    values = {p["name"]: default_of(p) for p in row.params}
     values |= {name: _as_numpy(value, row) for name, value in arguments.items()}
     expression = row.test["numpy"]
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -69,7 +69,8 @@ def _is_optional(row: Row, name: str) -> bool:
     return any(param["name"] == name and param["type"].endswith("?") for param in row.params)
 
 
-def _default(param: dict[str, Any]) -> Any:
+def default_of(param: dict[str, Any]) -> Any:
+    """Return the value of a parameter's default; None if it has none."""
     text = param["default"]
     if text is None:
         return None

@@ -8,7 +8,7 @@ import pytest
 
 import ebb
 from tests.cases import by_family, by_op, each_of
-from tests.python.ops.op_reference import assert_close, expected_dtype, reference
+from tests.python.ops.op_reference import assert_close, default_of, expected_dtype, reference
 from tests.python.ops.op_rows import (
     ALL_DTYPES,
     BOOL,
@@ -128,6 +128,24 @@ def test_keywords_methods_and_aliases_are_the_same_op(row):
             same = getattr(positional[0], name)(*positional[1:], **named)
             same = as_list(without_phases(row, same))
             assert [one.tolist() for one in same] == [one.tolist() for one in wanted]
+
+
+@each_of([row for row in COMPUTED if not row.is_inplace], by_family)
+def test_defaults_that_are_given_by_name_change_nothing(row):
+    case = row.cases()[0]
+    arguments = make_arguments(row, case, row.dtypes[-1])
+    wanted = as_list(call(row, arguments))
+    given = {p["name"]: default_of(p) for p in row.params if p["default"] is not None} | arguments
+    kind, first = row.data["python"], given[row.params[0]["name"]]
+    found = []
+    if kind in ("both", "function"):
+        found.append(operator.attrgetter(row.function_names[0])(ebb)(**given))
+    if kind in ("both", "method") and isinstance(first, ebb.Tensor):
+        named = {name: value for name, value in given.items() if name != row.params[0]["name"]}
+        found += [getattr(first, name)(**named) for name in row.method_names[:1]]
+    for results in found:
+        same = as_list(without_phases(row, results))
+        assert [one.tolist() for one in same] == [one.tolist() for one in wanted]
 
 
 def rank(dtype):
