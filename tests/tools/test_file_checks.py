@@ -31,6 +31,7 @@ def test_a_missing_or_foreign_opening_is_found(text):
         ("a.h", "using namespace std;\n"),
         ("a.cpp", "#pragma omp parallel for\n"),
         ("ebb/kernels/a.cpp", "std::vector<int64_t> places;\n"),
+        ("ebb/core/a.cpp", "std::call_once(flag, load);\n"),
         ("a.py", "# TODO write this\n"),
         ("CMakeLists.txt", "add_compile_options(-ffast-math)\n"),
         ("CMakeLists.txt", "file(GLOB sources *.cpp)\n"),
