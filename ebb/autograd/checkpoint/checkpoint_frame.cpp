@@ -239,6 +239,9 @@ std::vector<Tensor> CallInputs::unpack() {
   SavedLock lock(*this);
   for (size_t index = 0; index < inputs.size(); ++index) {
     inputs[index] = saved_[index].look(*this, "an input", lock);
+    // One that has come to require a gradient since: the call must save what it saved then.
+    const bool was_constant = edges()[index].node == nullptr;
+    if (was_constant && inputs[index].requires_grad()) inputs[index] = detached(inputs[index]);
   }
   return inputs;
 }

@@ -133,7 +133,8 @@ void check_inplace(const char* op, const Tensor& self, bool involves_grad) {
 void check_unrecorded_write(const char* op, const Tensor& self) {
   const TensorImpl* const base = self.impl()->base();
   const bool may_get_lost = base != nullptr && (base->flags & gate::kRequiresGrad) != 0;
-  if (may_get_lost && is_grad_enabled()) check_view_write(op, self);
+  const bool may_record = is_grad_enabled() && !is_inference_mode_enabled();
+  if (may_get_lost && may_record) check_view_write(op, self);
 }
 
 void check_defined(const char* op, std::initializer_list<const Tensor*> operands,

@@ -113,7 +113,8 @@ LocationId made_at(const TensorImpl& view) {
 void check_may_follow(const TensorImpl& view, const TensorImpl& base) {
   const auto creation = static_cast<Creation>(view.view().creation);
   const bool is_plain_value = creation != Creation::custom_function && made_from(view) != nullptr;
-  if (creation == Creation::normal || is_plain_value || !is_grad_enabled()) return;
+  const bool may_record = is_grad_enabled() && !is_inference_mode_enabled();
+  if (creation == Creation::normal || is_plain_value || !may_record) return;
   throw AutogradError(
       str("autograd: the memory of ", describe_creation(view), " at ", line_of(made_at(view)),
           " must not be written with a gradient before the view is used, got a write at ",

@@ -265,3 +265,12 @@ def test_a_class_that_cannot_be_decorated_is_refused_by_the_modes_name(mode, mad
     decorate = mode() if made else mode
     with pytest.raises(TypeError, match=f"^{mode.__name__}: needs a class written in Python"):
         decorate(object)
+
+
+def test_a_view_of_a_leaf_is_written_in_inference_mode_whatever_the_grad_mode():
+    x = ebb.ones(2, requires_grad=True)
+    with ebb.inference_mode():
+        view = x[:1]
+        with ebb.enable_grad():  # nothing is recorded all the same
+            view.mul_(3)
+    assert x.tolist() == [3.0, 1.0] and x.is_leaf

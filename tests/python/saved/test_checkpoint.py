@@ -591,3 +591,11 @@ def test_a_write_beside_what_was_saved_is_none():
     checkpoint(function, x).backward(ebb.ones(1))
     function(again).backward(ebb.ones(1))
     assert x.grad.tolist() == again.grad.tolist()
+
+
+def test_an_argument_that_asks_for_a_gradient_later_is_a_constant_of_the_call():
+    x, w = ebb.tensor([5.0]), leaf(2.0)
+    y = checkpoint(lambda x: x * w, x)
+    x.requires_grad_()
+    y.backward(ebb.ones(1))
+    assert w.grad.tolist() == [5.0] and x.grad is None
