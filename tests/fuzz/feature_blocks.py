@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.fuzz import plain_tape as tape
 from tests.fuzz.feature_draws import step
-from tests.fuzz.feature_steps import computed, see_grads, seeds_for, written
+from tests.fuzz.feature_steps import computed, numbers, result, see_grads, seeds_for, written
 from tests.fuzz.plain_tensors import SkipError
 
 MODES = {
@@ -63,6 +63,39 @@ def mode(program, choices):
             program.emit("log.raise_planned()")
 
 
+@step()
+def weight_in_autocast(program, choices):
+    """Two products with a weight of an autocast block, between which it is written."""
+    world = program.world
+    if "float32" not in program.dtypes or not world.records or program.captive or program.functions:
+        raise SkipError
+    names = [program.name() for _ in range(4)]
+    x, w = (matrix(program, name, choices) for name in names[:2])
+    program.keep()
+    with (
+        program.block('with lib.autocast("cpu", dtype=lib.bfloat16):'),
+        changed(world, autocast=True, loose=True),
+    ):
+        first = result(program, tape.matmul, [(x, w), (w, x)], [x, w], names[2])
+        program.emit(f"{names[2]} = {x.name} @ {w.name}")
+        if choices.below(2):
+            with program.block("with lib.no_grad():"), changed(world, grad=False):
+                program.emit(f"{w.name}.mul_(-1)")
+                world.write(w, tape.constant(-w.value))
+        second = result(program, tape.matmul, [(x, w), (w, x)], [x, w], names[3])
+        program.emit(f"{names[3]} = {x.name} @ {w.name}")
+    program.add(first)
+    program.add(second)
+
+
+def matrix(program, name, choices):
+    value = numbers(choices, (2, 2), "float32", program.counter)
+    made = program.world.fresh(name, tape.constant(value), "float32", is_leaf=True)
+    program.emit(f"{name} = lib.tensor({value.tolist()}, requires_grad=True)")
+    program.leaves.append(made)
+    return program.add(made)
+
+
 CHECKPOINTS = ["do.checkpoint", "do.selective"]
 
 
@@ -77,6 +110,8 @@ def checkpoint(program, choices):
         raise SkipError
     if any(one.family.storage.is_inference for one in arguments):
         raise SkipError  # checkpoint() refuses them, as it may have to save them
+    if any(one.is_cut and one.family.needs for one in arguments):
+        raise SkipError
     world, name = program.world, program.name("f")
     outer, program.pool = program.pool, list(arguments)
     captive, frozen = program.captive, program.frozen
@@ -84,7 +119,8 @@ def checkpoint(program, choices):
     program.captive, program.frozen = True, world.time()
     try:
         captured = (*world.captured, (program.frozen, []))
-        inside = changed(world, checkpointed=arguments, captured=captured)
+        results = [] if call == "do.selective" else world.results
+        inside = changed(world, checkpointed=arguments, captured=captured, results=results)
         with program.block(f"def {name}({listed}):"), inside:
             program.body(1 + choices.below(4))
             results = [one for one in program.pool if one not in arguments]
@@ -103,6 +139,49 @@ def whole_view(program, one):
     name = program.name()
     program.emit(f"{name} = {one.name}[...]")
     return program.world.view(name, one, np.arange(one.places.size).reshape(one.shape))
+
+
+LISTS = "retaining", "hooks", "modules", "optimizers"
+DEFAULTS = {"grad": True, "inference": False, "packs": False, "loose": False, "autocast": False}
+
+
+@step(2)
+def elsewhere(program, choices):
+    """A function on a thread of its own, which has the modes that threads begin with."""
+    if program.depth > 2 or program.captive:
+        raise SkipError
+    world, name, outer = program.world, program.name("f"), list(program.pool)
+    lists = [program.leaves, *(program.objects_of(kind) for kind in LISTS)]
+    before = [list(one) for one in lists]
+    program.functions += 1
+    try:
+        with program.block(f"def {name}():"), changed(world, mutates=False, **DEFAULTS):
+            program.body(1 + choices.below(3))
+            results = [one for one in program.pool if one not in outer and "." not in one.name]
+            if not results:
+                results.append(whole_view(program, choices.pick(outer)))
+            result = choices.pick(results)
+            program.emit(f"return {result.name}")
+    finally:
+        program.pool = outer
+        program.functions -= 1
+        for now, then in zip(lists, before, strict=True):  # names of a body end with it
+            now[:] = [one for one in now if any(one is other for other in then)]
+    program.emit(f"{result.name} = do.elsewhere({name})")
+    program.add(result)
+
+
+@step()
+def failing_function(program, choices):
+    one = program.tensor(choices)
+
+    def function(x):
+        def back(g):
+            raise tape.ReadError
+
+        return tape.Node(x.value * 2, [(x, back)])
+
+    computed(program, f"do.Fails({one.name})", function, [], [one])
 
 
 @step()
@@ -175,8 +254,8 @@ def two_results(program, choices):
         return made
 
     made = program.state(f"{names[0]}, {names[1]} = do.TwoResults({one.name})", act)
-    for result in made or ():
-        program.add(result)
+    for one in made or ():
+        program.add(one)
 
 
 @step()
@@ -215,7 +294,13 @@ def copied(program, choices):
     if one.needs and not one.is_leaf and way == "copied":
         program.refused(f"do.{way}({one.name})")
         return
-    if world.inference or program.captive or one.is_cut or one.family.storage.is_inference:
+    if (
+        world.inference
+        or program.captive
+        or program.functions
+        or one.is_cut
+        or one.family.storage.is_inference
+    ):
         raise SkipError
     made = world.fresh(name, tape.constant(one.value.copy()), one.dtype, is_leaf=one.needs)
     made.grad = one.grad if way == "copied" else None

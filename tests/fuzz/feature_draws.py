@@ -72,6 +72,7 @@ class Program:
     used: list = field(default_factory=list)
     indent: int = 1
     depth: int = 0
+    functions: int = 0  # around the line that is written, each with names of its own
     frozen: int = 0  # families born before this time may not be written
     captive: bool = False  # in a function that runs again: nothing is noted or remembered
     is_void: bool = False  # steps were dropped whose meaning had been done

@@ -60,6 +60,16 @@ class Log:
     def fail(self, gradient):
         raise PlannedError
 
+    def adding(self, key):
+        return lambda grad_inputs, grad_outputs: self.see(key, grad_outputs[0])
+
+    def several(self, key):
+        def call(gradients):
+            for gradient in gradients:
+                self.see(key, gradient)
+
+        return call
+
     def keep(self, key):
         self.kept[key] = []
         return lambda gradient: self.kept[key].append(gradient)
@@ -179,6 +189,17 @@ def odd_functions_of(lib):
         def backward(ctx, g):
             return g * 10
 
+    class Fails(base):
+        """Raises in backward."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise PlannedError
+
     class Inner(base):
         """Differentiates inside of forward."""
 
@@ -197,7 +218,7 @@ def odd_functions_of(lib):
             (x,) = ctx.saved_tensors
             return -(g * x.sin().conj())
 
-    return {one.__name__: one.apply for one in (Other, Inner)}
+    return {one.__name__: one.apply for one in (Other, Fails, Inner)}
 
 
 def modules_of(lib):
@@ -335,6 +356,14 @@ class Do:
         return self.lib.utils.checkpoint.checkpoint(
             function, *tensors, use_reentrant=False, context_fn=self.keep_products
         )
+
+    def elsewhere(self, function):
+        """What the function returns on another thread, which has modes of its own."""
+        results = []
+        thread = threading.Thread(target=lambda: results.append(function()))
+        thread.start()
+        thread.join(60)
+        return results[0]
 
     def in_threads(self, log, roots):
         """Runs of the roots' graphs at one time; what hooks see comes in any order."""

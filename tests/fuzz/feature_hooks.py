@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.fuzz import plain_tape as tape
 from tests.fuzz.feature_draws import step
-from tests.fuzz.plain_tensors import SkipError
+from tests.fuzz.plain_tensors import SkipError, Watcher
 
 ANSWERS = {
     "lambda g: None": lambda g: None,
@@ -30,7 +30,7 @@ def hook(program, key, choices):
     return f"log.hook({key!r}, {code})", call
 
 
-@step()
+@step(2)
 def hook_that_keeps(program, choices):
     """A hook that keeps the gradient it is given, which nothing changes later."""
     one, name = program.tensor(choices, lambda one: usable(program, one)), program.name("k")
@@ -145,3 +145,36 @@ def retain_grad(program, choices):
     if not one.is_leaf:
         one.retain()
         program.objects_of("retaining").append(one)
+
+
+@step()
+def accumulator_hook(program, choices):
+    """A hook after the node that adds to a leaf, which a run that adds calls with its gradient."""
+    one = choices.pick(program.leaves)
+    name = program.name("h")
+    if program.captive or program.world.inference or not usable(program, one):
+        raise SkipError
+
+    def call(leaf, gradient):
+        program.note(name, gradient)
+
+    one.adding_hooks.append(call)
+    code = f"lib.autograd.graph.get_gradient_edge({one.name}).node"
+    program.emit(f"{name} = {code}.register_hook(log.adding({name!r}))")
+
+
+@step()
+def hook_of_several(program, choices):
+    """A hook that is called once a run, with the gradients of two tensors."""
+    several = [program.tensor(choices, lambda one: usable(program, one)) for _ in range(2)]
+    name = program.name("h")
+    if program.captive or several[0] is several[1]:
+        raise SkipError
+    nodes = [one.node() for one in several]
+    if nodes[0] is nodes[1]:
+        raise SkipError
+    program.world.watchers.append(Watcher(nodes, lambda grad: program.note(name, grad)))
+    listed = ", ".join(one.name for one in several)
+    program.emit(
+        f"{name} = lib.autograd.graph.register_multi_grad_hook([{listed}], log.several({name!r}))"
+    )

@@ -49,7 +49,7 @@ def leaf_at(program, model, key, value, dtype):
 def module(program, choices):
     kind, name = choices.pick(LAYERS), program.name("m")
     shape, dtype = choices.pick([(3,), (), (2, 3), (1,)]), choices.pick(program.dtypes)
-    if program.captive or not program.world.records:
+    if program.captive or program.functions or not program.world.records:
         raise SkipError
     model = Model(name, LAYERS[kind], {})
     keys = list(dict.fromkeys(key for pair in model.layers for key in pair))
@@ -195,7 +195,7 @@ def copied_module(program, choices):
         choices.pick(program.objects_of("modules")),
         choices.pick(["copied", "pickled", "twin"]),
     )
-    if program.captive or program.world.inference or not program.world.records:
+    if program.captive or program.functions or not program.world.records:
         raise SkipError
     if model.doubled and way != "copied":
         raise SkipError
@@ -220,6 +220,7 @@ class Stepper:
     models: list
     state: dict = field(default_factory=dict)
     stale: bool = False
+    functions: int = 0  # around the line that made it
 
     def leaves(self):
         return [leaf for model in self.models for leaf in model.leaves.values()]
@@ -241,7 +242,7 @@ def optimizer(program, choices):
     other = choices.pick(program.objects_of("modules"))
     models += [other] if other is not models[0] else []
     kind = choices.pick(OPTIMIZERS)
-    made = Stepper(program.name("o"), kind, models)
+    made = Stepper(program.name("o"), kind, models, functions=program.functions)
     if any(one.dtype in COMPLEX for one in made.leaves()) or program.captive:
         raise SkipError
     program.emit(f"{made.name} = {OPTIMIZERS[kind].format(made.parameters())}")
@@ -312,6 +313,8 @@ def reloaded_optimizer(program, choices):
     stepper = a_stepper(program, choices)
     if program.captive or stepper.stale:
         raise SkipError
+    if program.functions > stepper.functions:
+        raise SkipError  # a function that binds the name cannot read it before
     program.emit(f"{stepper.name} = do.reloaded({stepper.name}, [{stepper.parameters()}])")
 
 

@@ -33,8 +33,8 @@ EPSILONS = {
     "float16": 2**-10,
     "bfloat16": 2**-7,
     "any": 2**-7,
-    "float32": 2**-22,
-    "complex64": 2**-22,
+    "float32": 2**-20,
+    "complex64": 2**-20,
 }
 ROUNDINGS = 32  # of a program of about as many ops, in units of its largest number
 
@@ -68,7 +68,7 @@ def run_source(source, lib):
 
 def tolerance(program):
     dtypes = {*program.dtypes, *(one.dtype for one in program.pool)}
-    return ROUNDINGS * max(EPSILONS.get(dtype, 2**-50) for dtype in dtypes) * program.world.largest
+    return ROUNDINGS * max(EPSILONS.get(dtype, 2**-48) for dtype in dtypes) * program.world.largest
 
 
 def by_hook(entries):

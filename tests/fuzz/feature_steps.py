@@ -118,8 +118,8 @@ def leaf(program, choices, shape=None):
     needs = choices.below(4) != 3
     name = program.name()
     value = numbers(choices, shape, dtype, program.counter)
-    if program.world.inference or program.captive:
-        raise SkipError
+    if program.world.inference or program.captive or program.functions:
+        raise SkipError  # a graph does not keep its leaves, nor what is known of them
     made = program.world.fresh(name, tape.constant(value), dtype, is_leaf=needs)
     ends = ", requires_grad=True)" if needs else ")"
     data = value.tolist() if value.size else f"lib.zeros({tuple(shape)}).tolist()"
@@ -151,6 +151,8 @@ def result(program, function, kept, operands, name=""):
     node = function(*(world.use(one) for one in operands))
     made = world.fresh(name, node, result_dtype(program, operands))
     if made.family.history is not None:
+        if function is tape.matmul and world.results is not None:
+            world.results.append(made.saved())
         saved = [made] if kept == "out" else [keep for keep, _ in kept]
         edges = () if kept == "out" else [of and of.read() for _, of in kept]
         world.remember(made.family.history, saved, edges)
@@ -264,6 +266,26 @@ def view(program, choices):
     program.add(made)
 
 
+@step(2)
+def write_beside(program, choices):
+    """Rows that an op saved, and a write to another row or to one of them."""
+    one = program.tensor(choices, lambda one: one.shape and one.shape[0] > 1)
+    grid = np.arange(one.places.size).reshape(one.shape)
+    if program.world.records and one.is_cut and one.family.needs:
+        raise SkipError
+    parts = []
+    for code, places in ((f"{one.name}[:1]", grid[:1]), (f"{one.name}[-1]", grid[-1])):
+        name = program.name()
+        parts.append(program.add(program.world.view(name, one, places)))
+        program.emit(f"{name} = {code}")
+    program.keep()
+    computed(program, f"{parts[0].name}.sin()", tape.sin, [(parts[0], None)], [parts[0]])
+    program.keep()
+    target = parts[choices.below(4) != 3]
+    code = f"{target.name}.mul_(0.5)"
+    written(program, code, lambda x: tape.scale(x, 0.5), "", target, [target])
+
+
 @step()
 def detach(program, choices):
     one, name = program.tensor(choices), program.name()
@@ -276,8 +298,6 @@ def written(program, code, function, kept, target, operands):
     world = program.world
     if target.family.born < program.frozen or target.family.storage.is_inference:
         raise SkipError
-    if world.autocast:
-        raise SkipError
     needs = any(one.needs for one in operands)
     others = operands[1:] if kept == "other" and target.needs else []
     copies = kept == "copy" or (kept == "other" and operands[-1].needs)
@@ -289,7 +309,7 @@ def written(program, code, function, kept, target, operands):
             raise SkipError
         if target.needs and not node.needs:
             node.needs = True  # a result that requires a gradient and passes none
-        world.remember(node, others)
+        world.remember(node, others, [target.read()] * len(others))
         node.retained = node.retained or (copies and node.needs)
         if kept == "loose":
             world.remember_something(node)
@@ -344,8 +364,10 @@ def backward(program, choices):
     retain, records = choices.below(3) > 0, choices.chance(4)
     if program.captive or (records and program.world.inference):
         raise SkipError
-    code = f"lib.autograd.backward([{root.name}], [lib.ones_like({root.name})]"
+    seed = program.name("s")
+    code = f"lib.autograd.backward([{root.name}], [{seed}]"
     code += f", retain_graph={bool(retain)}, create_graph={records}"
+    program.emit(f"{seed} = lib.ones_like({root.name})")
     root.read()
     targets = None
     if choices.chance(3):
@@ -360,6 +382,7 @@ def backward(program, choices):
     )
     if not program.over or done is not None:
         see_grads(program)
+        program.see(seed, seed + ".detach()", tape.constant(np.ones_like(root.value)))
 
 
 def is_alone(one):
@@ -413,6 +436,33 @@ def take_gradient(program, code, grad, dtype):
     program.objects_of("gradients").append(made)
     made.family.born = -1  # its memory may be another gradient's too
     program.add(made)
+
+
+@step()
+def become_leaf(program, choices):
+    """A tensor without history, of which there is no other, asks for a gradient."""
+    one = program.tensor(choices, lambda one: one.is_base_alone and not one.needs)
+    others = [other for other in program.pool if other.family.storage is one.family.storage]
+    if len(others) > 1 or program.captive or program.functions or one.family.storage.is_inference:
+        raise SkipError
+    if one.family.storage in program.world.read_again or one.family.born < 0:
+        raise SkipError
+    if program.world.inference or one.family.history is not None or one.dtype == "any":
+        raise SkipError
+    one.family.history = tape.Node(one.value.copy(), leaf=one)
+    one.family.generation += 1
+    program.leaves.append(one)
+    program.emit(f"{one.name}.requires_grad_()")
+
+
+@step()
+def set_grad(program, choices):
+    """A gradient that the program makes."""
+    one = choices.pick(program.leaves)
+    if program.captive or program.world.inference:
+        raise SkipError
+    one.grad = tape.constant(np.full_like(one.value, 0.5))
+    program.emit(f"{one.name}.grad = lib.full_like({one.name}, 0.5)")
 
 
 @step()

@@ -30,6 +30,7 @@ class Node:
         "loose",
         "made",
         "needs",
+        "results",
         "retained",
         "saved",
         "seq",
@@ -47,7 +48,7 @@ class Node:
         self.saved = []  # (storage, places, time) that a run of this node reads
         self.retained = False  # whether saved was decided: a node of the program, not of a run
         self.freed = False
-        self.captured = ()
+        self.captured, self.results = (), None
         self.loose = False  # what it saves is not known
         self.made = None  # when the recorded run that made it did
 

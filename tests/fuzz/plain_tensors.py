@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -105,13 +106,17 @@ class Plain:
         self.has_siblings = False  # one of several results of its node
         self.grad = None
         self.is_untold = False  # nobody knows what its grad is
-        self.post_hooks = []
+        self.adding_hooks, self.post_hooks = [], []
         self._node, self._generation = node, family.generation
         self._fresh = None
 
     @property
     def is_base(self):
         return not self.is_view and self.places.size == self.family.storage.value.size
+
+    @property
+    def is_base_alone(self):
+        return self.is_base and not self.is_cut
 
     @property
     def shape(self):
@@ -171,10 +176,13 @@ class World:
         self.autocast = False
         self.loose = False  # what is saved is not told: in checkpoints, under autocast
         self.checkpointed = None  # the tensors that the checkpoint around is given
+        self.read_again = set()  # memory that functions of checkpoints read
+        self.results = None  # what the selective checkpoint around keeps of its function
         self.captured = ()  # of each checkpoint around: its begin, what it reads from before
         self.tainted = set()
         self.largest = 1.0
         self.last_write = 0
+        self.watchers = []  # hooks of several tensors
         self.notes = []  # what the program says it saw
 
     @staticmethod
@@ -197,6 +205,7 @@ class World:
         for begun, reads in self.captured:
             if one.family.born < begun:
                 reads.append(one.saved())
+                self.read_again.add(one.family.storage)
         if not self.records:
             return tape.constant(one.value.copy())
         if one.is_cut and one.family.needs:
@@ -224,7 +233,7 @@ class World:
             raise RefusedError
         node.retained = bool(kept)
         node.loose = self.loose and bool(kept)
-        node.captured = self.captured
+        node.captured, node.results = self.captured, self.results
         if self.checkpointed is not None and kept:
             node.loose = True
             kept, edges = [*kept, *self.checkpointed], ()
@@ -237,7 +246,7 @@ class World:
         if node.needs and self.records:
             node.loose = node.retained = True
             node.saved = [(*one.saved(), None) for one in self.checkpointed or ()]
-            node.captured = self.captured
+            node.captured, node.results = self.captured, self.results
 
     def view(self, name, one, places):
         """A view at `places` of the tensor's own elements."""
@@ -304,6 +313,22 @@ class World:
         return family.retaining
 
 
+class Watcher:
+    """A hook of several nodes, which is called once a run."""
+
+    def __init__(self, nodes, call):
+        self.nodes, self.call, self.seen = nodes, call, {}
+        for node in nodes:
+            node.hooks.append(functools.partial(self.hear, id(node)))
+
+    def hear(self, key, gradient):
+        self.seen[key] = gradient
+
+    def tell(self):
+        for node in self.nodes if self.seen else ():
+            self.call(self.seen.get(id(node)))
+
+
 class Run(tape.Sweep):
     """One backward() or grad(): hooks, gradients that are kept, nodes that are freed."""
 
@@ -320,12 +345,16 @@ class Run(tape.Sweep):
     def execute(self):
         """Gradients of the targets, by the nodes' ids. A run that fails changes nothing."""
         before = len(self.world.notes)
+        for watcher in self.world.watchers:
+            watcher.seen.clear()
         mode, started = (self.world.grad, self.world.inference), next(tape._numbers)
         self.world.grad, self.world.inference = self.records, False
         try:
             for node, seed in self.seeds:
                 self.feed(node, seed)
             self.run(self.visit, self.passes)
+            for watcher in self.world.watchers:
+                watcher.tell()
         except (tape.ReadError, SkipError):
             self.world.tainted.update(id(node) for node in self.nodes)
             del self.world.notes[before:]
@@ -358,6 +387,8 @@ class Run(tape.Sweep):
                 self.deliver(node.leaf, gradient)
                 for hook in list(node.leaf.post_hooks):
                     hook(node.leaf)
+                for hook in list(node.leaf.adding_hooks):
+                    hook(node.leaf, gradient)
             return False
         if self.collects and not any(id(parent) in self.allowed for parent, _ in node.edges):
             return False
@@ -398,4 +429,5 @@ class Run(tape.Sweep):
             raise SkipError  # a function that runs again reads what was written since
         if (node.freed or written) and not node.loose:
             raise tape.ReadError
-        self.unsure = self.unsure or node.freed or written
+        kept = any(storage.written_since(at, where) for storage, where, at in node.results or ())
+        self.unsure = self.unsure or node.freed or written or kept
