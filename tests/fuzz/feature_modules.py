@@ -160,7 +160,7 @@ HOOKS = {
 @step(2)
 def module_hook(program, choices):
     model, kind = a_model(program, choices), choices.pick(HOOKS)
-    if program.captive or model.untold:
+    if program.captive or program.functions or model.untold:
         raise SkipError
     if kind in model.hooks:
         if model.hooks[kind] is None:

@@ -254,8 +254,9 @@ def views_of(one):
 
 
 @step(5)
-def view(program, choices):
-    one = program.tensor(choices, lambda one: len(one.shape) < 4)
+def view(program, choices, one=None):
+    """A view, of `one` if it is given; its places."""
+    one = one or program.tensor(choices, lambda one: len(one.shape) < 4)
     code, places = choices.pick(views_of(one).items())
     name = program.name()
     if program.world.records and one.is_cut and one.family.needs:
@@ -263,7 +264,34 @@ def view(program, choices):
     made = program.world.view(name, one, places)
     program.emit(f"{name} = {code}")
     made.has_siblings = "unbind" in code or "split" in code
-    program.add(made)
+    return program.add(made).places
+
+
+@step(3)
+def write_view(program, choices):
+    """A write through a new view."""
+    one = program.tensor(choices, lambda one: 0 < len(one.shape) < 4)
+    places = view(program, choices, one)
+    if np.unique(places).size != places.size:
+        return
+    program.keep()
+    code, (function, kept) = choices.pick(WRITES.items())
+    target = program.pool[-1]
+    written(program, code.format(target.name), function, kept, target, [target])
+
+
+@step(2)
+def write_over(program, choices):
+    """A write to what an op saved, and an op that saves what was written."""
+    one = program.tensor(choices)
+    saves = computed(program, f"{one.name}.tanh()", tape.tanh, "out", [one])
+    if saves is None:
+        return
+    program.keep()
+    code = f"{saves.name}.mul_(0.5)"
+    written(program, code, lambda x: tape.scale(x, 0.5), "", saves, [saves])
+    program.keep()
+    computed(program, f"{saves.name}.sin()", tape.sin, [(saves, None)], [saves])
 
 
 @step(2)
