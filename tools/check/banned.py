@@ -41,7 +41,8 @@ RULES = (
     Rule(CPP, re.compile(r"\bstd::vector<(bool|char|u?int\d*_t|int|size_t|float|double)>"),
          "nobody counts its memory: use CountedVector", folders=("ebb/kernels/", "ebb/ops/")),
     Rule(CPP, re.compile(r"\bstd::call_once\b"), "reads thread-locals of libstdc++, for which "
-         "nothing is left where PyTorch was loaded first: a static local", folders=("ebb/", "python/")),
+         "nothing is left where PyTorch was loaded first: a static local",
+         folders=("ebb/", "python/")),
     Rule((".h",), re.compile(r"^\s*using namespace\b", re.M), "no `using namespace` in a header"),
     Rule(CPP, re.compile(r"^\s*#\s*pragma\s+omp\b", re.M), "no OpenMP: use ebb::parallel_for",
          in_comments=True),
