@@ -81,17 +81,38 @@ def _of_object(ext_tensor: Any) -> Tensor:
     _check_device(ext_tensor)
     try:
         return _C.from_numpy(numpy.from_dlpack(ext_tensor))
-    except (BufferError, RuntimeError):
+    except (BufferError, RuntimeError, ValueError):
         capsule = ext_tensor.__dlpack__()
+        _check_capsule(capsule)
         if not _change_kind(capsule, _BFLOAT, _INT):
             raise
     return _C.from_numpy(_array_of(capsule)).view(_C.bfloat16)
 
 
 def _of_capsule(capsule: Any) -> Tensor:
+    _check_capsule(capsule)
     is_bfloat = _change_kind(capsule, _BFLOAT, _INT)
     made = _C.from_numpy(_array_of(capsule))
     return made.view(_C.bfloat16) if is_bfloat else made
+
+
+def _check_capsule(capsule: Any) -> None:
+    """Refuse what is no capsule of DLPack, or one whose tensor was taken."""
+    if type(capsule).__name__ != "PyCapsule":
+        raise _C.DTypeError(
+            f"from_dlpack: needs a capsule from __dlpack__, got {type(capsule).__name__}"
+        )
+    name = repr(capsule).partition('"')[2].partition('"')[0]
+    if name in _KIND_AT:
+        return
+    if name.removeprefix("used_") in _KIND_AT:
+        raise _C.ValueError(
+            "from_dlpack: needs a capsule whose tensor nobody took, got one that was taken\n"
+            "hint: call __dlpack__() again"
+        )
+    raise _C.ValueError(
+        f"from_dlpack: needs a capsule named 'dltensor' or 'dltensor_versioned', got {name!r}"
+    )
 
 
 def _change_kind(capsule: Any, old: int, new: int) -> bool:

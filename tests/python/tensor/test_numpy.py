@@ -1,4 +1,5 @@
 # tests/python/tensor/test_numpy.py -- NumPy in and out without copies, and what is refused.
+import datetime
 import gc
 import weakref
 
@@ -264,3 +265,29 @@ def test_integers_that_no_dtype_of_integers_holds_become_floats_where_those_are_
     ):
         with pytest.raises(ebb.errors.ValueError, match=f"^tensor: the number {text}"):
             call()
+
+
+def test_capsules_that_hold_no_tensor_are_told_apart():
+    taken = ebb.ones(2).__dlpack__()
+    assert ebb.from_dlpack(taken).tolist() == [1, 1]
+    with pytest.raises(
+        ebb.errors.ValueError, match=r"^from_dlpack: .*, got one that was taken\nhint"
+    ):
+        ebb.from_dlpack(taken)
+    with pytest.raises(
+        ebb.errors.ValueError, match=r"^from_dlpack: .*, got 'datetime.datetime_CAPI'"
+    ):
+        ebb.from_dlpack(datetime.datetime_CAPI)
+
+
+@pytest.mark.parametrize("given, text", [
+    (5, r"^from_dlpack: needs a capsule from __dlpack__, got int"),
+    (datetime.datetime_CAPI, r"^from_dlpack: needs a capsule named 'dltensor' .*, got 'datetime"),
+])  # fmt: skip
+def test_an_owner_that_gives_no_capsule_of_dlpack_is_told_so(given, text):
+    class Owner:
+        def __dlpack__(self, **options):
+            return given
+
+    with pytest.raises(ebb.Error, match=text):
+        ebb.from_dlpack(Owner())
