@@ -46,12 +46,14 @@ __all__ = [
 # --- products ---
 
 
-def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
     """Return the product of two matrices, either or both sparse.
 
     Args:
         mat1: [n, m], strided, sparse_coo or sparse_csr.
         mat2: [m, p], the same.
+        reduce: What is made of the products that a stored row of mat1 has with a column of a
+            strided mat2: "sum", "mean", "amax" or "amin"; 0 of none.
 
     Returns:
         [n, p]: sparse_csr if both are, else sparse_coo if both are sparse, else strided.
@@ -72,7 +74,24 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
             f"sparse.mm: needs matrices [n, m] and [m, p], got {list(mat1.shape)} and "
             f"{list(mat2.shape)}"
         )
-    return _C.mm(mat1, mat2)
+    return _C.mm(mat1, mat2) if reduce == "sum" else _reduced_product(mat1, mat2, reduce)
+
+
+def _reduced_product(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
+    if reduce not in ("mean", "amax", "amin"):
+        raise _C.ValueError(
+            f"sparse.mm: reduce must be 'sum', 'mean', 'amax' or 'amin', got {reduce!r}"
+        )
+    if mat1.is_dense or not mat2.is_dense:
+        raise _C.NotImplementedError(
+            f"sparse.mm: reduce {reduce!r} needs a sparse mat1 and a strided mat2, got "
+            f"{mat1.layout} and {mat2.layout}"
+        )
+    rows, columns, values = _entries("mm", "mat1", mat1)
+    products = values.unsqueeze(1) * mat2[columns]
+    start = products.new_zeros(mat1.shape[0], mat2.shape[1])
+    places = rows.unsqueeze(1).expand(products.shape)
+    return start.scatter_reduce(0, places, products, reduce, include_self=False)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:

@@ -275,3 +275,23 @@ def test_what_sparse_operands_of_pointwise_ops_do_not_mean_is_refused():
         x * ebb.ones(2)
     with pytest.raises(ebb.errors.ShapeError, match=r"^matmul: inner sizes must agree"):
         x @ ebb.ones(3, 2).to_sparse()
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_products_of_a_row_are_reduced_as_asked(reduce):
+    values = ebb.tensor([1.0, 2.0, -3.0], dtype=ebb.float64, requires_grad=True)
+    dense = ebb.arange(6.0, dtype=ebb.float64).reshape(3, 2).requires_grad_()
+
+    def product(values, dense):
+        matrix = ebb.sparse_csr_tensor([0, 1, 3, 3], [1, 0, 2], values, (3, 3))
+        return ebb.sparse.mm(matrix, dense, reduce)
+
+    terms = np.array([[0.0, 2.0], [-12.0, -15.0]])
+    wanted = {"sum": np.sum, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce](terms, 0)
+    found = product(values, dense)
+    assert found.tolist() == [[2.0, 3.0], wanted.tolist(), [0.0, 0.0]]
+    assert gradcheck(product, (values, dense)) and gradgradcheck(product, (values, dense))
+    with pytest.raises(ebb.errors.ValueError, match=r"^sparse.mm: reduce must be .* got 'max'"):
+        ebb.sparse.mm(ebb.eye(2).to_sparse(), ebb.eye(2), "max")
+    with pytest.raises(NotImplementedError, match=r"^sparse.mm: reduce 'mean' needs a sparse mat1"):
+        ebb.sparse.mm(ebb.eye(2), ebb.eye(2), "mean")
