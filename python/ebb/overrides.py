@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import types as _types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -173,6 +174,8 @@ def wrap_ebb_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any
 
 # --- what a subclass of Tensor gets ---
 
+_running = threading.local()  # its `functions`: those that this thread makes by Tensor's own
+
 
 def default_function(
     cls: type,
@@ -184,8 +187,16 @@ def default_function(
     """``Tensor.__ebb_function__``: the call itself, with tensors among its results made ``cls``."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
-    with DisableEbbFunctionSubclass():
-        result = function(*args, **(kwargs or {}))
+    running = _running.__dict__.setdefault("functions", [])
+    # PyTorch's own functions ask tensors of ebb too, and know nothing of what is switched off.
+    if any(one is function for one in running):
+        return NotImplemented
+    running.append(function)
+    try:
+        with DisableEbbFunctionSubclass():
+            result = function(*args, **(kwargs or {}))
+    finally:
+        running.pop()
     if function in _default_nowrap_functions():
         return result
     given = {id(one) for one in _arguments(args, kwargs or {})}

@@ -199,3 +199,14 @@ def test_tensors_of_pytorch_are_not_asked():
 
     with pytest.raises(TypeError, match="must be Tensor"):
         ebb.exp(Foreign())
+
+
+def test_a_function_that_asks_again_is_refused():
+    """As PyTorch's own functions do, which do not know what ebb has switched off."""
+    x = ebb.ones(2)
+
+    def foreign(one):
+        return ebb.Tensor.__torch_function__(foreign, (ebb.Tensor,), (one,))
+
+    assert foreign(x) is NotImplemented
+    assert foreign(x) is NotImplemented  # and nothing stays of it
