@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "ebb/core/runtime/library_call.h"
 #include "ebb/core/runtime/signal_shield.h"
 
 namespace ebb::kernels::cpu {
@@ -31,6 +32,7 @@ class OneDnnScope {
   dnnl::stream& stream() const;
 
  private:
+  LibraryCall call_;
   SignalShield shield_;
   int before_;
 };
