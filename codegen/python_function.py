@@ -174,6 +174,11 @@ class BoundOverload:
         return self.own + out
 
     @property
+    def tensors(self) -> list[str]:
+        """The names of its tensors, which a call without the GIL holds."""
+        return [one.name for one in self.own if one.cpp_type == "Tensor&"]
+
+    @property
     def is_written(self) -> bool:
         """Whether a call returns a reference to the tensor that it writes."""
         return self.inplace or self.op.is_inplace

@@ -66,7 +66,7 @@ def test_an_operator_of_a_row_is_one_of_cpp_if_cpp_has_it(tmp_path):
 
 def test_a_view_of_a_row_keeps_the_interpreter(family):
     text = emit_python(family)["python/ops_little.cpp"]
-    assert "run(false, [&] { return ebb::window(" in text
+    assert "run(false, [&](const Tensor& input) { return ebb::window(" in text
     assert row(family.ops[2])["cost"] == "view"
 
 

@@ -39,13 +39,16 @@ inline bool is_heavy_copy(const Tensor& tensor) {
 /// A creation function, by the sizes asked for.
 bool is_heavy_size(IntSpan sizes);
 
-/// Calls `body`, with the GIL released if the work is heavy.
-template <typename Body>
-auto run(bool heavy, Body&& body) {
+/// Calls body(tensors...), with the GIL released if the work is heavy. Other threads may give an
+/// object of Python another tensor then (`set_`, `resize_`): what the body reads is held meanwhile,
+/// and is as it was.
+template <typename Body, typename... Tensors>
+auto run(bool heavy, Body&& body, const Tensors&... tensors) {
   if (!heavy) [[likely]]
-    return body();
+    return body(tensors...);
+  const std::tuple<Tensors...> held(tensors...);
   const ReleaseGil unlocked;
-  return body();
+  return std::apply(body, held);
 }
 
 inline PyObject* result(Tensor&& tensor) { return wrap(std::move(tensor)); }

@@ -32,7 +32,10 @@ Tensor pinned(const Tensor& tensor, std::optional<Device> device) {
   }
   if (!device) device = pinning_device();
   if (!device || !can_pin(*device) || is_pinned(tensor, device->type)) return tensor;
-  return run(is_heavy(tensor), [&] { return copy_(empty_pinned_like(tensor, *device), tensor); });
+  const auto copy = [&](const Tensor& held) {
+    return copy_(empty_pinned_like(held, *device), held);
+  };
+  return run(is_heavy(tensor), copy, tensor);
 }
 
 Tensor pinned_leaf(const Tensor& leaf) {

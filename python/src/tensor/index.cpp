@@ -40,7 +40,9 @@ Tensor select_advanced(const Tensor& tensor, const AdvancedKey& key) {
 [[gnu::noinline]] PyObject* get_advanced(const Tensor& tensor, PyObject* key) {
   const AdvancedKey advanced(tensor, key);
   if (advanced.is_basic()) return wrap(boxed(tensor, advanced.box));
-  return wrap(run(is_heavy(tensor), [&] { return select_advanced(tensor, advanced); }));
+  return wrap(run(
+      is_heavy(tensor), [&](const Tensor& held) { return select_advanced(held, advanced); },
+      tensor));
 }
 
 PyObject* get_item(PyObject* self, PyObject* key) {
@@ -119,13 +121,16 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
         if (is_advanced_key(key)) [[unlikely]] {
           const AdvancedKey advanced(tensor, key);
           const Tensor source = ebb::to_device(assigned_value(value, tensor), tensor.device());
-          run(is_heavy(tensor), [&] { assign_advanced(tensor, advanced, source); });
+          run(
+              is_heavy(tensor),
+              [&](const Tensor& held) { assign_advanced(held, advanced, source); }, tensor);
           return 0;
         }
         Box box;
         take_key(box, *tensor.impl(), key);
         const Tensor source = assigned_value(value, tensor);
-        run(is_heavy(source), [&] { assign_box(tensor, box, source); });
+        run(
+            is_heavy(source), [&](const Tensor& held) { assign_box(held, box, source); }, tensor);
         return 0;
       },
       -1);

@@ -135,18 +135,20 @@ PyObject* detach_self(PyObject* self, PyObject*) {
 PyObject* converted(PyObject* self, DType dtype, bool copy = false) {
   const Tensor& tensor = tensor_of(self);
   if (tensor.dtype() == dtype && !copy) return Py_NewRef(self);
-  return wrap(run(is_heavy(tensor), [&] { return ebb::cast(tensor, dtype); }));
+  return wrap(run(
+      is_heavy(tensor), [&](const Tensor& held) { return ebb::cast(held, dtype); }, tensor));
 }
 
 /// The tensor on a device in a dtype; the conversion runs on the CPU if one of the two is there.
 PyObject* moved(PyObject* self, Device device, DType dtype) {
   const Tensor& tensor = tensor_of(self);
   const bool casts_first = is_on_host(tensor);
-  return wrap(run(true, [&] {
-    if (tensor.dtype() == dtype) return ebb::to_device(tensor, device);
-    if (casts_first) return ebb::to_device(ebb::cast(tensor, dtype), device);
-    return ebb::cast(ebb::to_device(tensor, device), dtype);
-  }));
+  const auto move = [&](const Tensor& held) {
+    if (held.dtype() == dtype) return ebb::to_device(held, device);
+    if (casts_first) return ebb::to_device(ebb::cast(held, dtype), device);
+    return ebb::cast(ebb::to_device(held, device), dtype);
+  };
+  return wrap(run(true, move, tensor));
 }
 
 struct Conversion {
@@ -165,16 +167,17 @@ PyObject* converted(PyObject* self, const Conversion& wanted) {
   const bool preserves = wanted.format == "preserve_format";
   const LateCopyScope scope(wanted.is_late);
   if (preserves && is_copy && is_strided(tensor) && !tensor.is_contiguous()) {
-    return wrap(run(is_heavy(tensor) || moves, [&] {
-      return ebb::copy_(ebb::empty_like(tensor, *wanted.format, wanted.dtype, wanted.device),
-                        tensor);
-    }));
+    const auto copy = [&](const Tensor& held) {
+      return ebb::copy_(ebb::empty_like(held, *wanted.format, wanted.dtype, wanted.device), held);
+    };
+    return wrap(run(is_heavy(tensor) || moves, copy, tensor));
   }
   Ref found(moves ? moved(self, wanted.device, wanted.dtype)
                   : converted(self, wanted.dtype, wanted.copies));
   if (!wanted.format || preserves) return found.release();
   const Tensor& made = tensor_of(found.get());
-  return wrap(run(is_heavy(made), [&] { return ebb::contiguous(made, *wanted.format); }));
+  const auto copy = [&](const Tensor& held) { return ebb::contiguous(held, *wanted.format); };
+  return wrap(run(is_heavy(made), copy, made));
 }
 
 constexpr const char* cast_name(DType dtype) {
@@ -293,7 +296,8 @@ PyObject* numpy(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
   return guarded_call(numpy_spec, {self, args, count, names}, [&](const Arguments& arguments) {
     if (!arguments.given(1) || !arguments.boolean(1)) return array_of(self);
     const Tensor& tensor = tensor_of(self);
-    const Ref plain(wrap(run(true, [&] { return ebb::detach(ebb::to_device(tensor, {})); })));
+    const auto copy = [](const Tensor& held) { return ebb::detach(ebb::to_device(held, {})); };
+    const Ref plain(wrap(run(true, copy, tensor)));
     return array_of(plain.get());
   });
 }

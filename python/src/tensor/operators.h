@@ -61,11 +61,15 @@ inline bool read_number(PyObject* object, Scalar& value) {
 
 template <typename Operator>
 PyObject* apply_both(const Tensor& lhs, const Tensor& rhs) {
-  return result(run(Operator::is_slow(lhs, rhs), [&] { return Operator::both(lhs, rhs); }));
+  return result(run(
+      Operator::is_slow(lhs, rhs),
+      [](const Tensor& left, const Tensor& right) { return Operator::both(left, right); }, lhs,
+      rhs));
 }
 template <typename Operator>
 PyObject* apply_right(const Tensor& lhs, const Scalar& rhs) {
-  return result(run(is_heavy(lhs), [&] { return Operator::right(lhs, rhs); }));
+  return result(run(
+      is_heavy(lhs), [&](const Tensor& left) { return Operator::right(left, rhs); }, lhs));
 }
 
 /// An array beside a tensor counts as a tensor.
@@ -89,7 +93,9 @@ PyObject* binary_slowly(PyObject* lhs, PyObject* rhs) {
   if constexpr (requires { &Operator::left; }) {
     if (is_operand(rhs) && read_number(lhs, number)) {
       const Tensor& right = tensor_of(rhs);
-      return result(run(is_heavy(right), [&] { return Operator::left(number, right); }));
+      return result(run(
+          is_heavy(right), [&](const Tensor& held) { return Operator::left(number, held); },
+          right));
     }
   }
   return ask_class(Operator::names, lhs, rhs);
@@ -140,7 +146,8 @@ PyObject* unary(PyObject* self) {
   const BindingRange range(Operator::names.plain);
   return guarded([&] {
     const Tensor& tensor = tensor_of(self);
-    return result(run(is_heavy(tensor), [&] { return Operator::alone(tensor); }));
+    return result(run(
+        is_heavy(tensor), [](const Tensor& held) { return Operator::alone(held); }, tensor));
   });
 }
 
@@ -153,11 +160,14 @@ PyObject* write_binary(PyObject* self, PyObject* other) {
     if (is_operand(other)) {
       if (is_overriding(other)) return ask_class(Operator::names.in_place, self, other);
       const Tensor right = operand(other);
-      run(is_heavy(tensor), [&] { Operator::write_both(tensor, right); });
+      run(
+          is_heavy(tensor), [&](const Tensor& held) { Operator::write_both(held, right); }, tensor);
     } else {
       Scalar number;
       if (!read_number(other, number)) return ask_class(Operator::names.in_place, self, other);
-      run(is_heavy(tensor), [&] { Operator::write_right(tensor, number); });
+      run(
+          is_heavy(tensor), [&](const Tensor& held) { Operator::write_right(held, number); },
+          tensor);
     }
     return Py_NewRef(self);
   });
