@@ -19,7 +19,8 @@ struct KernelKey {
 };
 
 /// An element-wise kernel at its barest: contiguous CPU memory, few elements. in[i] points at
-/// `count` elements, or at one where bit i of `splat` is set; `out` may be one of the inputs.
+/// `count` elements, or at one number where bit i of `splat` is set, which is float32 beside half
+/// types; `out` may be one of the inputs.
 using RowKernel = void (*)(const void* const* in, void* out, int64_t count, unsigned splat);
 
 /// More elements than this go through the full kernel, which may split the work over threads.

@@ -22,7 +22,8 @@ struct TensorView {
   uint8_t ndim = 0;
   DType dtype = DType::float32;
   bool contiguous = true;  // row-major without gaps
-  // A number: one element in memory of the host, for the kernel of a device to read at the call.
+  // A number: one element in memory of the host, for the kernel of a device to read at the call. Of
+  // float32 where the others are of a half type.
   bool on_host = false;
 
   template <typename T>

@@ -2,8 +2,10 @@
 #include "ebb/ops/prepare.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
+#include "ebb/core/base/number_range.h"
 #include "ebb/core/tensor/announced_write.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -49,6 +51,28 @@ DType Promotion::combine(DType higher, DType lower) {
 }
 
 DType Promotion::result() const { return combine(combine(dimensioned_, zero_dim_), numbers_); }
+
+namespace {
+
+/// `number` as an element of a half type, but for those that would become infinite.
+float compared_with(DType dtype, float number) {
+  const float element = dtype == DType::float16 ? static_cast<float>(Half(number))
+                                                : static_cast<float>(BFloat16(number));
+  return std::isinf(element) ? number : element;
+}
+
+}  // namespace
+
+void ScalarView::store_other(const Scalar& scalar, const char* op, NumberUse use) {
+  if (!is_half(dtype_) || use == NumberUse::stored) {
+    if (use == NumberUse::stored) warn_of_range(op, scalar, dtype_);
+    return scalar.store_as(dtype_, bytes_, op);
+  }
+  const auto number = static_cast<float>(scalar.to_double());
+  *reinterpret_cast<float*>(bytes_) =
+      use == NumberUse::compared ? compared_with(dtype_, number) : number;
+  dtype_ = DType::float32;
+}
 
 Prepared::Prepared(const PointwiseRule& rule, std::span<const Operand> operands)
     : rule_(rule), operands_(operands) {
@@ -156,12 +180,26 @@ void Prepared::throw_shapes() const {
   throw InternalError(str(rule_.op, ": shapes must broadcast together, got others"));
 }
 
+NumberUse Prepared::number_use() const {
+  if (rule_.result == ResultRule::boolean) return NumberUse::compared;
+  return operands_[0].is_condition ? NumberUse::stored : NumberUse::computed;
+}
+
+/// A tensor without dims of a wider type stays as wide as numbers are.
+DType Prepared::dtype_for(const Operand& operand) const {
+  if (operand.is_condition) return DType::boolean;
+  const bool is_number = is_half(dtype_) && operand.tensor != nullptr &&
+                         operand.tensor->ndim() == 0 && !is_half(operand.tensor->dtype()) &&
+                         number_use() == NumberUse::computed;
+  return is_number ? number_type_of(dtype_) : dtype_;
+}
+
 void Prepared::materialize() {
   for (size_t index = 0; index < operands_.size(); ++index) {
     const Operand& operand = operands_[index];
     const DType wanted = dtype_for(operand);
     if (operand.tensor == nullptr) {
-      numbers_[index].store(*operand.scalar, wanted, rule_.op);
+      numbers_[index].store(*operand.scalar, dtype_, rule_.op, number_use());
     } else if (operand.tensor->dtype() != wanted) {
       copies_[index] = copy_as(rule_.op, *operand.tensor, wanted);
     }
@@ -178,7 +216,9 @@ void Prepared::separate_from(const Tensor& out) {
 kernels::TensorView Prepared::view(size_t index) const {
   if (operands_[index].tensor == nullptr) return numbers_[index].view();
   kernels::TensorView view = view_of(tensor(index));
-  view.on_host = tensor(index).device() != device_;
+  // A number of the CPU's is told by its type: float32 beside half types.
+  view.on_host = tensor(index).device() != device_ ||
+                 (is_on_host(device_) && is_half(dtype_) && view.dtype == DType::float32);
   return view;
 }
 

@@ -40,19 +40,30 @@ struct Operand {
   Operand(const char* name, const Scalar& scalar) : name(name), scalar(&scalar) {}
 };
 
-/// A number as a kernel sees it: 0-d, of a given dtype.
+/// What becomes of a number beside half types: it is computed with in float32; compared as it would
+/// be stored, unless it would become infinite; stored among the elements.
+enum class NumberUse : uint8_t { computed, compared, stored };
+
+/// What numbers of a dtype are computed in: float32 for half types, so that a number and a count
+/// beside them are neither rounded nor out of range.
+constexpr DType number_type_of(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
+
+/// A number as a kernel sees it: 0-d, of the dtype that its kind of use asks for.
 class ScalarView {
  public:
   ScalarView() = default;
   /// Throws ValueError, naming `op`, if an integer type cannot hold it.
-  ScalarView(const Scalar& scalar, DType dtype, const char* op) { store(scalar, dtype, op); }
+  ScalarView(const Scalar& scalar, DType dtype, const char* op,
+             NumberUse use = NumberUse::computed) {
+    store(scalar, dtype, op, use);
+  }
 
-  void store(const Scalar& scalar, DType dtype, const char* op) {
+  void store(const Scalar& scalar, DType dtype, const char* op, NumberUse use) {
     dtype_ = dtype;
     if (dtype == DType::float32) {
       *reinterpret_cast<float*>(bytes_) = static_cast<float>(scalar.to_double());
     } else {
-      scalar.store_as(dtype, bytes_, op);
+      store_other(scalar, op, use);
     }
   }
   const void* data() const { return bytes_; }
@@ -61,6 +72,8 @@ class ScalarView {
   }
 
  private:
+  EBB_API void store_other(const Scalar& scalar, const char* op, NumberUse use);
+
   alignas(16) unsigned char bytes_[16];
   DType dtype_ = DType::float32;
 };
@@ -113,9 +126,8 @@ class Prepared {
   void infer_shape();
   bool widen_shape(const TensorImpl& tensor);
   [[noreturn]] void throw_shapes() const;
-  DType dtype_for(const Operand& operand) const {
-    return operand.is_condition ? DType::boolean : dtype_;
-  }
+  NumberUse number_use() const;
+  DType dtype_for(const Operand& operand) const;
   const Tensor& tensor(size_t index) const {
     return copies_[index].defined() ? copies_[index] : *operands_[index].tensor;
   }

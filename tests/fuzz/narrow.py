@@ -92,7 +92,7 @@ def operands(row: Row, dtype: str, seed: int, is_wild: bool) -> Iterator[dict[st
 
 
 def widened(row: Row, arguments: dict[str, Any], dtype: str, wide: str) -> dict[str, Any]:
-    """The same values in a wide dtype; numbers are rounded first, as ops round them."""
+    """The same values in a wide dtype; numbers are float32, as ops take them beside half types."""
     scalars = {param["name"] for param in row.params if param["type"] == "Scalar"}
 
     def one(value: Any) -> Any:
@@ -101,11 +101,13 @@ def widened(row: Row, arguments: dict[str, Any], dtype: str, wide: str) -> dict[
         is_float = isinstance(value, ebb.Tensor) and value.dtype.is_floating_point
         return value.to(getattr(ebb, wide)) if is_float else value
 
-    def rounded(number: Any) -> Any:
-        return ebb.tensor(number, dtype=getattr(ebb, dtype)).item()
+    def taken(number: float) -> float:
+        """As the op takes it: what compares rounds it as an element is rounded."""
+        kept = dtype if row.data["result_dtype"] == "bool" else "float32"
+        return ebb.tensor(number, dtype=getattr(ebb, kept)).item()
 
     return {
-        name: rounded(value) if name in scalars and isinstance(value, float) else one(value)
+        name: taken(value) if name in scalars and isinstance(value, float) else one(value)
         for name, value in arguments.items()
     }
 

@@ -67,9 +67,13 @@ Tensor combined(const char* op, const Tensor& input, const Tensor& product, cons
     throw ShapeError(str(op, ": input must broadcast to the product's ",
                          PrintShape{product.sizes()}, ", got ", describe(input)));
   }
-  const Tensor scaled = alpha == Scalar(1) ? product : mul(product, alpha);
-  if (beta == Scalar(0)) return scaled;
-  return add(scaled, beta == Scalar(1) ? input : mul(input, beta));
+  const auto times = [](const Tensor& term, const Scalar& number) {
+    return number == Scalar(1) ? term : mul(term, number);
+  };
+  if (beta == Scalar(0)) return times(product, alpha);
+  if (!is_half(product.dtype())) return add(times(product, alpha), times(input, beta));
+  // Half types: one factor goes into the sum, which is rounded once.
+  return alpha == Scalar(1) ? add(product, input, beta) : add(times(input, beta), product, alpha);
 }
 
 }  // namespace

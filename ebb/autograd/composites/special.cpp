@@ -54,15 +54,22 @@ Tensor brought_between(const Tensor& input, double eps) {
   return where(less(numbers, eps), eps, clamp_max(numbers, most));
 }
 
+/// Half types, which do not hold 1 - eps, in float32.
+Tensor bounded_logit(const Tensor& input, double eps) {
+  const Tensor found = logit_of(brought_between(autograd::widened(input), eps));
+  return autograd::narrowed(found, input.dtype());
+}
+
 }  // namespace
 
 Tensor logit(const Tensor& input, std::optional<double> eps) {
   const autograd::operands::logit call(input);
-  return logit_of(eps ? brought_between(input, *eps) : input);
+  return eps ? bounded_logit(input, *eps) : logit_of(input);
 }
 
 const Tensor& logit_(const Tensor& self, std::optional<double> eps) {
   const autograd::operands::logit_inplace call(self);
+  if (eps && is_half(self.dtype())) return copy_(self, bounded_logit(clone(self), *eps));
   // Integers are refused below, unwritten.
   if (eps && is_floating(self.dtype())) copy_(self, brought_between(clone(self), *eps));
   return logit_of_(self);

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <complex>
 
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/op_support.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operands/arithmetic.h"
 #include "ebb/autograd/operands/pointwise.h"
 #include "ebb/autograd/ops/add.h"
+#include "ebb/autograd/ops/add_scaled.h"
 #include "ebb/autograd/ops/addcdiv.h"
 #include "ebb/autograd/ops/addcmul.h"
 #include "ebb/autograd/ops/bitwise_and.h"
@@ -41,8 +43,10 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/autograd/rules/pointwise.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
+#include "ebb/core/tensor/sparse.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/check.h"
@@ -202,28 +206,110 @@ const Tensor& clamp_(const Tensor& self, std::optional<Scalar> min, std::optiona
   return min ? clamp_min_(self, *min) : clamp_max_(self, *max);
 }
 
+namespace {
+
+DType joined(const Tensor& lhs, const Tensor& rhs) {
+  ops::Promotion together;
+  together.add(*lhs.impl());
+  together.add(*rhs.impl());
+  return together.result();
+}
+
+/// Whether the sum of `input` and a number times `other` is one op: a half type would round the
+/// product, or not reach it.
+bool is_rounded_once(const Tensor& input, const Tensor& other, const Scalar& number) {
+  return is_half(joined(input, other)) && is_floating(input.dtype()) &&
+         is_floating(other.dtype()) && number.kind() <= Kind::floating && is_strided(input) &&
+         is_strided(other) && !(number == Scalar(1));
+}
+
+Scalar negative(const Scalar& number) {
+  return autograd::rules::product(number, Scalar(int64_t{-1}));
+}
+
+}  // namespace
+
+Tensor add(const Tensor& input, const Tensor& other, const Scalar& alpha) {
+  const autograd::operands::add_alpha call(input, other);
+  if (is_rounded_once(input, other, alpha)) return add_scaled(input, other, alpha);
+  return add(input, autograd::rules::scaled(other, alpha, input));
+}
+
+const Tensor& add_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  const autograd::operands::add_alpha_inplace call(self, other);
+  if (is_rounded_once(self, other, alpha)) return add_scaled_(self, other, alpha);
+  return add_(self, autograd::rules::scaled(other, alpha, self));
+}
+
+Tensor sub(const Tensor& input, const Tensor& other, const Scalar& alpha) {
+  const autograd::operands::sub_alpha call(input, other);
+  if (is_rounded_once(input, other, alpha)) return add_scaled(input, other, negative(alpha));
+  return sub(input, autograd::rules::scaled(other, alpha, input));
+}
+
+const Tensor& sub_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  const autograd::operands::sub_alpha_inplace call(self, other);
+  if (is_rounded_once(self, other, alpha)) return add_scaled_(self, other, negative(alpha));
+  return sub_(self, autograd::rules::scaled(other, alpha, self));
+}
+
+namespace {
+
+/// input + value * term(tensor1, tensor2); half types in float32, so that it is rounded once.
+template <typename Term>
+Tensor plus_term(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
+                 const Scalar& value, const Term& term) {
+  const auto sum = [&](const Tensor& x, const Tensor& a, const Tensor& b) {
+    return add(x, autograd::rules::scaled(term(a, b), value, x));
+  };
+  const bool is_alike = input.dtype() == tensor1.dtype() && input.dtype() == tensor2.dtype();
+  if (!is_alike || !is_half(input.dtype())) return sum(input, tensor1, tensor2);
+  const auto rounded = [&](const Tensor& x, const Tensor& a, const Tensor& b) {
+    using autograd::widened;
+    return cast(sum(widened(x), widened(a), widened(b)), x.dtype());
+  };
+  return autograd::in_blocks(rounded, input, tensor1, tensor2);
+}
+
+/// The same into `self`.
+template <typename Term>
+const Tensor& add_term(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                       const Scalar& value, const Term& term) {
+  const bool is_narrow = is_half(self.dtype());
+  const auto wide = [&](const Tensor& operand) {
+    return is_narrow ? autograd::widened(operand) : operand;
+  };
+  const Tensor found = term(wide(tensor1), wide(tensor2));
+  return add_(self, autograd::rules::scaled(found, value, self));
+}
+
+Tensor product_of(const Tensor& lhs, const Tensor& rhs) { return mul(lhs, rhs); }
+Tensor quotient_of(const Tensor& lhs, const Tensor& rhs) { return div(lhs, rhs); }
+
+}  // namespace
+
 Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
   const autograd::operands::addcmul call(input, tensor1, tensor2);
-  return add(input, autograd::rules::scaled(mul(tensor1, tensor2), value, input));
+  return plus_term(input, tensor1, tensor2, value, product_of);
 }
 
 const Tensor& addcmul_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
   const autograd::operands::addcmul_inplace call(self, tensor1, tensor2);
-  return add_(self, autograd::rules::scaled(mul(tensor1, tensor2), value, self));
+  return add_term(self, tensor1, tensor2, value, product_of);
 }
 
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
   const autograd::operands::addcdiv call(input, tensor1, tensor2);
-  return add(input, autograd::rules::scaled(div(tensor1, tensor2), value, input));
+  return plus_term(input, tensor1, tensor2, value, quotient_of);
 }
 
 const Tensor& addcdiv_(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                        const Scalar& value) {
   const autograd::operands::addcdiv_inplace call(self, tensor1, tensor2);
-  return add_(self, autograd::rules::scaled(div(tensor1, tensor2), value, self));
+  return add_term(self, tensor1, tensor2, value, quotient_of);
 }
 
 namespace {
@@ -281,8 +367,10 @@ Tensor div(const Scalar& input, const Tensor& other,
            std::optional<std::string_view> rounding_mode) {
   const autograd::operands::div_ScalarInputMode call(other);
   if (!rounding_mode) return div(input, other);
+  // As wide as numbers are: beside a tensor with dims that widens nothing.
   const DType dtype = input.promote_with(other.dtype());
-  return rounded_quotient(full(Shape{}, input, dtype, other.device()), other, rounding_mode);
+  const DType kept = other.ndim() > 0 ? autograd::widened(dtype) : dtype;
+  return rounded_quotient(full(Shape{}, input, kept, other.device()), other, rounding_mode);
 }
 
 const Tensor& div_(const Tensor& self, const Tensor& other,

@@ -76,7 +76,7 @@ def test_added_slices_are_rounded_once(shape, dim, count, alpha, dtype):
     x, src = drawn(shape, dtype, 1), drawn(sizes, dtype, 2)
     index = np.random.default_rng(3).integers(0, shape[dim], count) // 2
     everywhere = index.reshape([-1 if each == dim else 1 for each in range(len(shape))])
-    factor = ebb.tensor(alpha, dtype=dtype).item()
+    factor = float(np.float32(alpha))
     want = wanted(x, np.broadcast_to(everywhere, sizes), dim, src, factor)
     same_bits(x.index_add(dim, ebb.tensor(index), src, alpha=alpha), want)
 

@@ -92,7 +92,7 @@ template <typename T>
 void index_add_kernel(const Context&, const TensorView& index, const TensorView& src, int dim,
                       const Scalar& alpha, const TensorView& out) {
   const bool has_factor = !(alpha == Scalar(1)) && !(alpha == Scalar(1.0));
-  index_with(index, src, dim, out, Add<T>{number_as<T>(alpha), has_factor});
+  index_with(index, src, dim, out, Add<T>{number_as<typename Add<T>::Factor>(alpha), has_factor});
 }
 
 template <typename Word>

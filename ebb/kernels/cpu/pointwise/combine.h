@@ -35,16 +35,21 @@ T multiply(T lhs, T rhs) {
   }
 }
 
-/// out + factor * value.
+/// out + factor * value. The factor is float32 beside half types, and the sum rounded once.
 template <typename T>
 struct Add {
   using Element = T;
+  using Factor = std::conditional_t<is_half_number<T>, float, T>;
   static constexpr bool kKeepsLastOnly = false;
-  T factor = T(1);
+  Factor factor = Factor(1);
   bool has_factor = false;
 
   T operator()(T out, T value) const {
-    return add(out, has_factor ? multiply(value, factor) : value);
+    if constexpr (is_half_number<T>) {
+      return T(static_cast<float>(out) + factor * static_cast<float>(value));
+    } else {
+      return add(out, has_factor ? multiply(value, factor) : value);
+    }
   }
 };
 

@@ -170,19 +170,20 @@ void compare_function(const void* const* in, void* out, int64_t count, unsigned 
   }
 }
 
-/// A row function of float32 for half types.
+/// A row function of float32 for half types. Numbers are float32 already.
 template <RowFunction row, typename T, int inputs>
 void widened_function(const void* const* in, void* out, int64_t count, unsigned splat) {
   const RowFunction widen = cast_row(dtype_of<T>, DType::float32);
   alignas(64) float tiles[inputs][kTile];
   const void* wide[inputs];
-  for (int k = 0; k < inputs; ++k) wide[k] = tiles[k];
+  const auto repeats = [&](int k) { return (splat >> k & 1u) != 0; };
+  for (int k = 0; k < inputs; ++k) wide[k] = repeats(k) ? in[k] : tiles[k];
   for (int64_t i = 0; i < count; i += kTile) {
     const int64_t part = std::min(kTile, count - i);
     for (int k = 0; k < inputs; ++k) {
-      const bool repeats = (splat >> k & 1u) != 0;
-      const void* from[] = {static_cast<const T*>(in[k]) + (repeats ? 0 : i)};
-      widen(from, tiles[k], repeats ? 1 : part, 0);
+      if (repeats(k)) continue;
+      const void* from[] = {static_cast<const T*>(in[k]) + i};
+      widen(from, tiles[k], part, 0);
     }
     row(wide, static_cast<bool*>(out) + i, part, splat);
   }

@@ -78,15 +78,19 @@ struct Nextafter {
     return std::nextafter(from, to);
   }
   Half operator()(Half from, Half to) const { return neighbour(from, to); }
+  Half operator()(Half from, float to) const { return neighbour(from, to); }
+  Half operator()(float from, Half to) const { return neighbour(Half(from), to); }
   BFloat16 operator()(BFloat16 from, BFloat16 to) const { return neighbour(from, to); }
+  BFloat16 operator()(BFloat16 from, float to) const { return neighbour(from, to); }
+  BFloat16 operator()(float from, BFloat16 to) const { return neighbour(BFloat16(from), to); }
 
  private:
   /// By the bits, which count up away from 0.
-  template <typename T>
-  static T neighbour(T from, T to) {
+  template <typename T, typename To>
+  static T neighbour(T from, To to) {
     const auto start = static_cast<float>(from);
     const auto end = static_cast<float>(to);
-    if (start == end) return to;
+    if (start == end) return T(end);
     if (std::isnan(start) || std::isnan(end)) return T(start + end);
     auto bits = std::bit_cast<uint16_t>(from);
     if (start == 0) {

@@ -156,7 +156,7 @@ struct InverseSquarePow {
 template <typename T>
 void pow_function(const void* const* in, void* out, int64_t count, unsigned splat) {
   if (splat == 2) {
-    const auto exponent = convert<double>(*static_cast<const T*>(in[1]));
+    const auto exponent = static_cast<double>(*static_cast<const NumberOf<T>*>(in[1]));
     if (exponent == 0.5) return binary_function<RootPow, T>(in, out, count, splat);
     if (exponent == 1) return binary_function<SamePow, T>(in, out, count, splat);
     if (exponent == 2) return binary_function<SquarePow, T>(in, out, count, splat);

@@ -17,13 +17,13 @@
 namespace ebb::kernels::cpu {
 namespace {
 
-/// An op of float and double, for every floating type.
+/// An op of float and double, for every floating type; beside half types numbers are float.
 template <class Op>
 struct Widened {
-  template <typename T>
-  T operator()(T lhs, T rhs) const {
-    if constexpr (is_half_number<T>) {
-      return T(Op()(static_cast<float>(lhs), static_cast<float>(rhs)));
+  template <typename Lhs, typename Rhs>
+  auto operator()(Lhs lhs, Rhs rhs) const {
+    if constexpr (is_half_number<Lhs> || is_half_number<Rhs>) {
+      return Op()(static_cast<float>(lhs), static_cast<float>(rhs));
     } else {
       return Op()(lhs, rhs);
     }

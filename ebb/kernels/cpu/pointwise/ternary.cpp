@@ -1,7 +1,8 @@
-// ebb/kernels/cpu/pointwise/ternary.cpp -- clamp and lerp for floating types. Integers are in
-// integer.cpp.
+// ebb/kernels/cpu/pointwise/ternary.cpp -- clamp, lerp and add_scaled for floating types. Integers
+// are in integer.cpp.
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/rows-inl.h"
+#include "ebb/kernels/tables/add_scaled.h"
 #include "ebb/kernels/tables/clamp.h"
 #include "ebb/kernels/tables/lerp.h"
 
@@ -28,12 +29,19 @@ struct Lerp {
     return hn::IfThenElse(hn::Lt(hn::Abs(weight), hn::Set(d, T(0.5))), from_start, from_end);
   }
 };
+struct AddScaled {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x, V term, V alpha) const {
+    return hn::MulAdd(alpha, term, x);
+  }
+};
 
 }  // namespace
 
 void fill_ternary() {
   fill<Clamp>(clamp_kernels);
   fill<Lerp>(lerp_kernels);
+  fill<AddScaled>(add_scaled_kernels);
 }
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE

@@ -56,7 +56,7 @@ void where_kernel(const Context&, const TensorView& condition, const TensorView&
     return where_function<Word>(in, out.data, out.numel, 0);
   }
   const TensorView* inputs[] = {&condition, &input, &other};
-  run_rows(&where_function<Word>, kAnySplat, inputs, out);
+  run_rows(&where_function<Word>, kSameSplat, inputs, out);
 }
 
 WhereKernel kernel_for(size_t item) {

@@ -33,10 +33,13 @@ struct BlockDims {
 struct BlockOperand {
   char* data;
   int64_t item;
+  bool is_number;             // as row functions take it
   int64_t strides[kMaxDims];  // in bytes
 
   BlockOperand(const TensorView& view, const LoopShape& shape)
-      : data(static_cast<char*>(view.data)), item(static_cast<int64_t>(item_size(view.dtype))) {
+      : data(static_cast<char*>(view.data)),
+        item(static_cast<int64_t>(item_size(view.dtype))),
+        is_number(view.on_host) {
     const int lead = shape.ndim - view.ndim;
     for (int i = 0; i < shape.ndim; ++i) {
       const int dim = shape.dims[i] - lead;
@@ -138,14 +141,20 @@ class BlockLoop {
     for (int64_t column = 0; column < width; column += kColumns) {
       const int64_t columns = std::min(kColumns, width - column);
       const void* in[kMaxInputs];
+      unsigned splat = kNoSplat;
       for (int i = 0; i < count_; ++i) {
+        if (operands_[i]->is_number) {
+          in[i] = operands_[i]->data;
+          splat |= 1u << i;
+          continue;
+        }
         const Block block = block_of(i, outer, row, column, rows, columns);
         visit_word(operands_[i]->item, [&]<typename Word>(Word*) {
           read_block(block, reinterpret_cast<Word*>(tiles[i]));
         });
         in[i] = tiles[i];
       }
-      row_(in, tiles[kMaxInputs], rows * columns, kNoSplat);
+      row_(in, tiles[kMaxInputs], rows * columns, splat);
       const Block block = block_of(count_, outer, row, column, rows, columns);
       visit_word(operands_[count_]->item, [&]<typename Word>(Word*) {
         write_block(reinterpret_cast<const Word*>(tiles[kMaxInputs]), block);

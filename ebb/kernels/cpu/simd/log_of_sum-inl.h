@@ -244,12 +244,12 @@ HWY_INLINE void log_of_sum_loop(Op op, Lhs lhs, Rhs rhs, T* out, size_t count) {
 /// RowFunction of the logarithm of a sum of two exponentials.
 template <class Op, typename T>
 void log_of_sum_row(const void* const* in, void* out, int64_t size, unsigned splat) {
-  const auto *lhs = static_cast<const T*>(in[0]), *rhs = static_cast<const T*>(in[1]);
+  const Stream<T> lhs{static_cast<const T*>(in[0])}, rhs{static_cast<const T*>(in[1])};
   auto* const to = static_cast<T*>(out);
   const auto count = static_cast<size_t>(size);
-  if (splat == 0) return log_of_sum_loop(Op{}, Stream<T>{lhs}, Stream<T>{rhs}, to, count);
-  if (splat == 2) return log_of_sum_loop(Op{}, Stream<T>{lhs}, Repeat<T>(*rhs), to, count);
-  log_of_sum_loop(Op{}, Repeat<T>(*lhs), Stream<T>{rhs}, to, count);
+  if (splat == 0) return log_of_sum_loop(Op{}, lhs, rhs, to, count);
+  if (splat == 2) return log_of_sum_loop(Op{}, lhs, Repeat<T>(in[1]), to, count);
+  log_of_sum_loop(Op{}, Repeat<T>(in[0]), rhs, to, count);
 }
 
 }  // namespace ebb::kernels::cpu::HWY_NAMESPACE

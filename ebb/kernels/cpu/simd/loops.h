@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
+#include "ebb/core/base/half.h"
 #include "ebb/kernels/kernel_table.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tensor_view.h"
@@ -21,9 +23,17 @@ inline constexpr int kMaxInputs = 3;
 /// Up to so many elements, a kernel runs on the calling thread without asking the pool.
 inline constexpr int64_t kGrain = kRowLimit;
 
-/// Bits of `splat` that a row function accepts, for functions of one input and of more.
+/// What an operand that is one number for the whole row is in memory: of half types it is a number
+/// of float32, which is what they are computed in.
+template <typename T>
+using NumberOf =
+    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+
+/// Bits of `splat` that a row function accepts, for functions of one input, of more, and of those
+/// that move elements as they are: NumberOf is T for these.
 inline constexpr unsigned kNoSplat = 0;
 inline constexpr unsigned kAnySplat = 7;
+inline constexpr unsigned kSameSplat = 15;
 
 /// Runs `row` over operands of any strides that broadcast to out's sizes.
 void run_rows(RowFunction row, unsigned splat_allowed, std::span<const TensorView* const> inputs,
@@ -51,9 +61,9 @@ void binary_kernel(const Context&, const TensorView& input, const TensorView& ot
                    const TensorView& out) {
   const bool fits = out.contiguous && out.numel <= kGrain && is_dense_like(input, out);
   const void* in[] = {input.data, other.data};
-  if (fits && is_dense_like(other, out)) [[likely]]
+  if (fits && is_dense_like(other, out) && input.dtype == other.dtype) [[likely]]
     return row(in, out.data, out.numel, 0);
-  if (fits && other.numel == 1) return row(in, out.data, out.numel, 2);
+  if (fits && other.numel == 1 && !is_half(other.dtype)) return row(in, out.data, out.numel, 2);
   const TensorView* inputs[] = {&input, &other};
   run_rows(row, kAnySplat, inputs, out);
 }
@@ -63,7 +73,8 @@ template <RowFunction row>
 void ternary_kernel(const Context&, const TensorView& first, const TensorView& second,
                     const TensorView& third, const TensorView& out) {
   const bool is_dense = out.contiguous && is_dense_like(first, out) && is_dense_like(second, out) &&
-                        is_dense_like(third, out);
+                        is_dense_like(third, out) && first.dtype == second.dtype &&
+                        first.dtype == third.dtype;
   if (is_dense && out.numel <= kGrain) {
     const void* in[] = {first.data, second.data, third.data};
     return row(in, out.data, out.numel, 0);

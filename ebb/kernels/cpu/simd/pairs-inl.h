@@ -46,11 +46,10 @@ struct PairStream {
   }
 };
 
-/// Reads one element again and again.
+/// Reads one number again and again.
 struct PairRepeat {
   PairVector value;
-  explicit HWY_INLINE PairRepeat(BFloat16 element)
-      : value(hn::Set(PairLanes(), static_cast<float>(element))) {}
+  explicit HWY_INLINE PairRepeat(float number) : value(hn::Set(PairLanes(), number)) {}
   HWY_INLINE Pair load(size_t) const { return {value, value}; }
 };
 
@@ -109,15 +108,14 @@ void binary_pairs_function(const void* const* in, void* out, int64_t count, unsi
     const size_t done = binary_pairs(Op{}, PairStream{lhs}, PairStream{rhs}, to, size);
     return binary_row(Op{}, lhs + done, rhs + done, to + done, size - done, splat);
   }
-  // The repeated operand may lie in `out`: it is read before that is written.
   if (splat == 2) {
-    const BFloat16 right = *rhs;
-    const size_t done = binary_pairs(Op{}, PairStream{lhs}, PairRepeat(right), to, size);
-    return binary_row(Op{}, lhs + done, &right, to + done, size - done, splat);
+    const PairRepeat right(*static_cast<const float*>(in[1]));
+    const size_t done = binary_pairs(Op{}, PairStream{lhs}, right, to, size);
+    return binary_row(Op{}, lhs + done, rhs, to + done, size - done, splat);
   }
-  const BFloat16 left = *lhs;
-  const size_t done = binary_pairs(Op{}, PairRepeat(left), PairStream{rhs}, to, size);
-  binary_row(Op{}, &left, rhs + done, to + done, size - done, splat);
+  const PairRepeat left(*static_cast<const float*>(in[0]));
+  const size_t done = binary_pairs(Op{}, left, PairStream{rhs}, to, size);
+  binary_row(Op{}, lhs, rhs + done, to + done, size - done, splat);
 }
 
 /// RowFunction of an op of one input.

@@ -32,10 +32,10 @@ void binary_function(const void* const* in, void* out, int64_t count, unsigned s
   if (splat == 0) {
     for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Op()(lhs[i], rhs[i]));
   } else if (splat == 1) {
-    const T value = *lhs;
+    const auto value = *static_cast<const NumberOf<T>*>(in[0]);
     for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Op()(value, rhs[i]));
   } else {
-    const T value = *rhs;
+    const auto value = *static_cast<const NumberOf<T>*>(in[1]);
     for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Op()(lhs[i], value));
   }
 }

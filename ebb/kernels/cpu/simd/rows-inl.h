@@ -52,11 +52,11 @@ struct Stream {
   }
 };
 
-/// Reads one element again and again.
+/// Reads one number again and again: see NumberOf.
 template <typename T>
 struct Repeat {
   LaneOf<T> value;
-  explicit Repeat(T element) : value(static_cast<LaneOf<T>>(element)) {}
+  explicit Repeat(const void* number) : value(*static_cast<const LaneOf<T>*>(number)) {}
   template <class D>
   HWY_INLINE hn::Vec<D> load(D d, size_t) const {
     return hn::Set(d, value);
@@ -82,12 +82,13 @@ HWY_INLINE void binary_loop(Op op, Lhs lhs, Rhs rhs, T* out, size_t count) {
   store_lanes(last, d, out + count - lanes);
 }
 
+/// Operands may be of other types than `out`. What `splat` says is repeated is a NumberOf its type.
 template <class Op, typename Lhs, typename Rhs, typename Out>
 HWY_INLINE void binary_row(Op op, const Lhs* lhs, const Rhs* rhs, Out* out, size_t count,
                            unsigned splat) {
   if (splat == 0) return binary_loop(op, Stream<Lhs>{lhs}, Stream<Rhs>{rhs}, out, count);
-  if (splat == 2) return binary_loop(op, Stream<Lhs>{lhs}, Repeat<Rhs>(*rhs), out, count);
-  binary_loop(op, Repeat<Lhs>(*lhs), Stream<Rhs>{rhs}, out, count);
+  if (splat == 2) return binary_loop(op, Stream<Lhs>{lhs}, Repeat<Rhs>(rhs), out, count);
+  binary_loop(op, Repeat<Lhs>(lhs), Stream<Rhs>{rhs}, out, count);
 }
 
 /// RowFunction of an op with one input, for float32, float64 and the half types.
@@ -103,23 +104,25 @@ void binary_function(const void* const* in, void* out, int64_t count, unsigned s
              static_cast<size_t>(count), splat);
 }
 
-/// One of three operands: contiguous, or one vector that is read again and again.
+/// One of three operands: contiguous, or one number that is read again and again.
 template <typename T>
 struct Strip {
-  T repeated[HWY_MAX_BYTES / sizeof(T)];
-  const T* data;
-  size_t step;
+  LaneOf<T> repeated[HWY_MAX_BYTES / sizeof(LaneOf<T>)];
+  const T* data;  // null: repeated
 
-  HWY_INLINE void set(const T* from, bool repeats) {
-    data = from;
-    step = repeats ? 0 : 1;
+  HWY_INLINE void set(const void* from, bool repeats) {
+    data = repeats ? nullptr : static_cast<const T*>(from);
     if (!repeats) return;
-    std::fill(std::begin(repeated), std::end(repeated), *from);
-    data = repeated;
+    const LaneOf<T> number = *static_cast<const LaneOf<T>*>(from);
+    std::fill(std::begin(repeated), std::end(repeated), number);
   }
   template <class D>
   HWY_INLINE hn::Vec<D> load(D d, size_t i) const {
-    return load_lanes(d, data + i * step);
+    return data == nullptr ? hn::LoadU(d, repeated) : load_lanes(d, data + i);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> first(D d, size_t count) const {
+    return data == nullptr ? hn::LoadU(d, repeated) : load_first(d, data, count);
   }
 };
 
@@ -129,8 +132,7 @@ HWY_INLINE void ternary_row(Op op, const Strip<T>* in, T* out, size_t count) {
   const size_t lanes = hn::Lanes(d);
   if (count < lanes) {
     if (count == 0) return;
-    const auto result = op(d, load_first(d, in[0].data, count), load_first(d, in[1].data, count),
-                           load_first(d, in[2].data, count));
+    const auto result = op(d, in[0].first(d, count), in[1].first(d, count), in[2].first(d, count));
     return store_first(result, d, out, count);
   }
   const size_t end = count - lanes;
@@ -145,7 +147,7 @@ HWY_INLINE void ternary_row(Op op, const Strip<T>* in, T* out, size_t count) {
 template <class Op, typename T>
 void ternary_function(const void* const* in, void* out, int64_t count, unsigned splat) {
   Strip<T> strips[3];
-  for (int k = 0; k < 3; ++k) strips[k].set(static_cast<const T*>(in[k]), (splat >> k & 1u) != 0);
+  for (int k = 0; k < 3; ++k) strips[k].set(in[k], (splat >> k & 1u) != 0);
   ternary_row(Op{}, strips, static_cast<T*>(out), static_cast<size_t>(count));
 }
 

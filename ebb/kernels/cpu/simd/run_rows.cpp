@@ -3,6 +3,7 @@
 
 #include "ebb/core/runtime/parallel.h"
 #include "ebb/kernels/cpu/simd/blocks.h"
+#include "ebb/kernels/cpu/simd/convert.h"
 #include "ebb/kernels/cpu/simd/loops.h"
 #include "ebb/kernels/cpu/simd/strided.h"
 
@@ -16,6 +17,8 @@ constexpr int64_t kDirectRun = 64;
 struct Operand {
   StridedRange range;
   int64_t item;
+  DType dtype;
+  bool is_number;  // of NumberOf its dtype, as row functions take it
   bool is_single;
   bool is_dense;
   bool has_direct_runs;  // long innermost runs that are dense or one repeated element
@@ -23,6 +26,8 @@ struct Operand {
   Operand(const TensorView& view, const LoopShape& shape)
       : range(view, shape),
         item(static_cast<int64_t>(item_size(view.dtype))),
+        dtype(view.dtype),
+        is_number(view.on_host),
         is_single(range.is_single()),
         is_dense(!is_single && range.is_contiguous()),
         has_direct_runs(range.inner_size() >= kDirectRun &&
@@ -43,7 +48,13 @@ class RowLoop {
                   {count_ > 1 ? *inputs[1] : *inputs[0], shape_},
                   {count_ > 2 ? *inputs[2] : *inputs[0], shape_}},
         out_(out, shape_) {
-    // A result whose inputs are all repeated elements is computed per tile like any other.
+    // A result whose inputs are all repeated elements is computed per tile like any other: of one
+    // that is no number.
+    const auto is_element = [](const Operand& operand) { return !operand.is_number; };
+    if (all_repeated()) {
+      const Operand* const first = operands_;
+      spread_ = static_cast<int>(std::find_if(first, first + count_, is_element) - first);
+    }
     out_needs_tile_ = !(out_.is_dense || (out_.has_direct_runs && out_.range.inner_stride() == 1));
   }
 
@@ -54,8 +65,7 @@ class RowLoop {
       const void* in[kMaxInputs];
       unsigned splat = 0;
       for (int i = 0; i < count_; ++i) {
-        const bool may_splat = (splat_allowed_ >> i & 1u) != 0 &&
-                               !(i == count_ - 1 && splat == (1u << i) - 1);  // not all of them
+        const bool may_splat = (splat_allowed_ >> i & 1u) != 0 && i != spread_;
         in[i] = fetch(operands_[i], begin, count, may_splat, tiles[i], splat, i);
       }
       if (out_needs_tile_) {
@@ -93,13 +103,23 @@ class RowLoop {
   }
   bool all_repeated() const { return std::all_of(operands_, operands_ + count_, is_repeated); }
 
-  static const void* fetch(const Operand& operand, int64_t begin, int64_t count, bool may_splat,
-                           void* tile, unsigned& splat, int position) {
+  /// One element as NumberOf its type.
+  const void* number_of(const Operand& operand, const void* place, void* tile) const {
+    if (!is_half(operand.dtype) || splat_allowed_ == kSameSplat) return place;
+    auto* const number = static_cast<float*>(tile);
+    *number = operand.dtype == DType::float16
+                  ? convert<float>(*static_cast<const Half*>(place))
+                  : convert<float>(*static_cast<const BFloat16*>(place));
+    return number;
+  }
+
+  const void* fetch(const Operand& operand, int64_t begin, int64_t count, bool may_splat,
+                    void* tile, unsigned& splat, int position) const {
     if (is_repeated(operand)) {
       const void* place = operand.range.at(begin);
       if (may_splat) {
         splat |= 1u << position;
-        return place;
+        return number_of(operand, place, tile);
       }
       gather_run(place, 0, count, operand.item, tile);
       return tile;
@@ -112,6 +132,7 @@ class RowLoop {
   RowFunction row_;
   unsigned splat_allowed_;
   int count_;
+  int spread_ = -1;  // the operand that is copied to every place of a tile though it is repeated
   LoopShape shape_;
   Operand operands_[kMaxInputs];
   Operand out_;

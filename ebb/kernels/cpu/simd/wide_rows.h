@@ -28,12 +28,15 @@ template <class Op, typename T>
 void wide_binary(const void* const* in, void* out, int64_t count, unsigned splat) {
   const auto* lhs = static_cast<const T*>(in[0]);
   const auto* rhs = static_cast<const T*>(in[1]);
-  const int64_t left_step = (splat & 1u) == 0 ? 1 : 0;
-  const int64_t right_step = (splat & 2u) == 0 ? 1 : 0;
+  const auto number = [&](int k) {
+    return convert<WideOf<T>>(*static_cast<const NumberOf<T>*>(in[k]));
+  };
+  const bool repeats_left = (splat & 1u) != 0, repeats_right = (splat & 2u) != 0;
+  const WideOf<T> left = repeats_left ? number(0) : 0, right = repeats_right ? number(1) : 0;
   auto* to = static_cast<T*>(out);
   for (int64_t i = 0; i < count; ++i) {
-    to[i] = convert<T>(
-        Op()(convert<WideOf<T>>(lhs[i * left_step]), convert<WideOf<T>>(rhs[i * right_step])));
+    to[i] = convert<T>(Op()(repeats_left ? left : convert<WideOf<T>>(lhs[i]),
+                            repeats_right ? right : convert<WideOf<T>>(rhs[i])));
   }
 }
 
