@@ -24,6 +24,7 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -186,12 +187,15 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
     const Tensor factors = reshape(per_sample_weights, {indices.numel()});
     rows = rows * unsqueeze(index_select(factors, 0, places), 1);
   }
+  const DType dtype = rows.dtype();
+  if (kind == BagMode::mean) rows = autograd::widened(rows);
   const Tensor none = zeros({bags.number(), weight.size(1)}, rows.dtype(), weight.device());
   const Tensor sums = index_add(none, 0, index_of(bags.bag_of, weight.device()), rows);
   if (kind == BagMode::sum) return sums;
   std::vector<int64_t> divisors;
   for (const int64_t count : bags.counts) divisors.push_back(std::max<int64_t>(1, count));
-  return sums / unsqueeze(cast(index_of(divisors, weight.device()), sums.dtype()), 1);
+  const Tensor counts = cast(index_of(divisors, weight.device()), sums.dtype());
+  return autograd::narrowed(sums / unsqueeze(counts, 1), dtype);
 }
 
 }  // namespace ebb

@@ -37,6 +37,7 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/core/device/stream_checks.h"
 #include "ebb/ops/index_check.h"
 
@@ -62,9 +63,10 @@ Tensor with_others(const Tensor& rows, const Tensor& counts, double others) {
   return counts.defined() ? where(counts, rows, Scalar(others)) : rows;
 }
 
-/// How `sums` become means of as many rows as `counts`, int64, says.
-Tensor shared_out(const Tensor& sums, const Tensor& counts) {
-  return sums / cast(clamp_min(counts, Scalar(1)), sums.dtype());
+/// How `sums`, float32 of half types, become means of as many rows as `counts`, int64, says.
+Tensor shared_out(const BagCall& call, const Tensor& sums, const Tensor& counts) {
+  const Tensor means = sums / cast(clamp_min(counts, Scalar(1)), sums.dtype());
+  return narrowed(means, call.weight.dtype());
 }
 
 /// Each row of indices is a bag.
@@ -81,14 +83,15 @@ Tensor over_rows(const BagCall& call, const Tensor& flat) {
     }
     return sum(by_bag(cast(counts, DType::int64), 1), IntSpan(along), false);
   };
-  const Tensor rows = looked_up(call, flat);
+  const Tensor looked = looked_up(call, flat);
+  const Tensor rows = call.mode == BagMode::mean ? widened(looked) : looked;
   if (call.mode == BagMode::max) {
     if (length == 0) return zeros({bags, width}, rows.dtype(), rows.device());
     const Tensor most = std::get<0>(max(by_bag(with_others(rows, counts, kLeast), width), 1));
     return counts.defined() ? where(eq(number(), 0), 0, most) : most;
   }
   const Tensor sums = sum(by_bag(with_others(rows, counts, 0), width), IntSpan(along), false);
-  return call.mode == BagMode::sum ? sums : shared_out(sums, number());
+  return call.mode == BagMode::sum ? sums : shared_out(call, sums, number());
 }
 
 /// Throws ValueError unless `offsets`, on a device, begin with 0, never fall and end by `most`.
@@ -139,7 +142,8 @@ Tensor over_offsets(const BagCall& call, const Tensor& flat, const Tensor& offse
     return added(counts.defined() ? cast(counts, DType::int64)
                                   : full(Shape{count, 1}, 1, DType::int64, flat.device()));
   };
-  const Tensor rows = looked_up(call, flat);
+  const Tensor looked = looked_up(call, flat);
+  const Tensor rows = call.mode == BagMode::mean ? widened(looked) : looked;
   if (call.mode == BagMode::max) {
     if (count == 0) return zeros({bags, width}, rows.dtype(), rows.device());
     const Tensor counting = with_others(rows, counts, kLeast);
@@ -148,7 +152,7 @@ Tensor over_offsets(const BagCall& call, const Tensor& flat, const Tensor& offse
     return where(eq(number(), 0), 0, most);
   }
   const Tensor sums = added(with_others(rows, counts, 0));
-  return call.mode == BagMode::sum ? sums : shared_out(sums, number());
+  return call.mode == BagMode::sum ? sums : shared_out(call, sums, number());
 }
 
 }  // namespace

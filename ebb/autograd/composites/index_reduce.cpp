@@ -36,6 +36,7 @@
 #include "ebb/autograd/ops/take.h"
 #include "ebb/autograd/ops/take_along_dim.h"
 #include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/index_check.h"
@@ -64,6 +65,11 @@ Scalar neutral(std::string_view reduce, DType dtype) {
 
 Tensor reduced(const char* op, const Tensor& input, int64_t dim, const Tensor& index,
                const Tensor& src, std::string_view reduce, bool include_self) {
+  if (reduce == "mean" && is_half(input.dtype()) && input.dtype() == src.dtype()) {
+    const Tensor wide = reduced(op, autograd::widened(input), dim, index, autograd::widened(src),
+                                reduce, include_self);
+    return cast(wide, input.dtype());
+  }
   const Tensor base =
       include_self ? input : scatter(input, dim, index, neutral(reduce, input.dtype()));
   if (reduce == "sum") return scatter_add(base, dim, index, src);

@@ -80,7 +80,11 @@ void check_probabilities(const char* op, const Tensor& input) {
 /// Each loss times its factor; the mean is divided by the sum of the factors.
 Tensor weighed(const Tensor& losses, const Tensor& weight, Reduction reduction) {
   const Tensor products = losses * weight;
-  return reduction == Reduction::mean ? sum(products) / sum(weight) : reduced(products, reduction);
+  if (reduction != Reduction::mean) return reduced(products, reduction);
+  const auto total = [](const Tensor& terms) {
+    return sum(terms, std::nullopt, false, autograd::widened(terms.dtype()));
+  };
+  return autograd::narrowed(total(products) / total(weight), products.dtype());
 }
 
 }  // namespace
@@ -164,7 +168,7 @@ void check_variances(const char* op, const Tensor& var) {
 
 bool is_one_per_row(const Tensor& var, const Tensor& input) {
   const IntSpan sizes = input.sizes();
-  return !sizes.empty() && equal(var.sizes(), sizes.first(sizes.size() - 1));
+  return var.ndim() > 0 && equal(var.sizes(), sizes.first(sizes.size() - 1));
 }
 
 }  // namespace
@@ -187,7 +191,10 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, double var, bool full,
                          double eps, Reduction reduction) {
   const autograd::operands::gaussian_nll_loss_number call(input, target);
-  const Tensor spread = ebb::full(IntSpan(), var, input.dtype(), input.device());
+  // Beside tensors without dims a number of a wider type would count as one of them.
+  const bool has_dims = input.ndim() > 0 || target.ndim() > 0;
+  const DType dtype = has_dims ? autograd::widened(input.dtype()) : input.dtype();
+  const Tensor spread = ebb::full(IntSpan(), var, dtype, input.device());
   return gaussian_nll_loss(input, target, spread, full, eps, reduction);
 }
 

@@ -18,6 +18,7 @@
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
@@ -76,34 +77,31 @@ Tensor loss_of_probabilities(const Tensor& log_probs, const Tensor& target,
   Tensor wanted = target;
   if (options.label_smoothing > 0) {
     const double share = options.label_smoothing / static_cast<double>(classes);
-    wanted = add(mul(target, 1 - options.label_smoothing), share);
+    wanted = add(mul(autograd::widened(target), 1 - options.label_smoothing), share);
   }
   Tensor weighted = mul(log_probs, wanted);
   if (options.weight.defined()) {
     weighted = mul(weighted, broadcast_weight(options.weight, log_probs));
   }
   const int64_t dims[] = {class_dim};
-  const Tensor losses = neg(sum(weighted, IntSpan(dims), false));
+  const Tensor losses =
+      autograd::narrowed(neg(sum(weighted, IntSpan(dims), false)), log_probs.dtype());
   if (options.reduction == Reduction::none) return losses;
   return options.reduction == Reduction::sum ? sum(losses) : mean(losses);
-}
-
-/// What a sum of values of `dtype` is held in: half types neither reach nor count far.
-DType sum_dtype_of(DType dtype) {
-  return dtype == DType::float16 || dtype == DType::bfloat16 ? DType::float32 : dtype;
 }
 
 /// The weights of all targets that are not ignored: what nll_loss divides its mean by.
 Tensor weight_of_targets(const Tensor& log_probs, const Tensor& target,
                          const LossOptions& options) {
   const NoGradGuard guard;
-  const DType wide = sum_dtype_of(log_probs.dtype());
+  const DType wide = autograd::widened(log_probs.dtype());
   const Tensor weight = options.weight.defined() ? cast(options.weight, wide) : options.weight;
   return nll_loss(full_like(log_probs, -1, wide), target, weight, options.ignore_index,
                   Reduction::sum);
 }
 
 /// The part of label smoothing: the sum over all classes, for each target that is not ignored.
+/// Half types neither reach nor count far: it is float32 for these.
 Tensor smooth_loss(const Tensor& log_probs, const Tensor& target, const LossOptions& options) {
   const int64_t dims[] = {class_dim_of(log_probs)};
   Tensor weighted = log_probs;
@@ -111,13 +109,11 @@ Tensor smooth_loss(const Tensor& log_probs, const Tensor& target, const LossOpti
     weighted = mul(weighted, broadcast_weight(options.weight, log_probs));
   }
   const Tensor is_ignored = eq(target, options.ignore_index);
-  const Tensor losses = where(is_ignored, 0, neg(sum(weighted, IntSpan(dims), false)));
+  const DType wide = autograd::widened(weighted.dtype());
+  const Tensor losses = where(is_ignored, 0, neg(sum(weighted, IntSpan(dims), false, wide)));
   if (options.reduction == Reduction::none) return losses;
   if (options.reduction == Reduction::sum) return sum(losses);
-  const DType dtype = losses.dtype();
-  const Tensor total = sum(losses, std::nullopt, false, sum_dtype_of(dtype));
-  const Tensor smooth = div(total, weight_of_targets(log_probs, target, options));
-  return smooth.dtype() == dtype ? smooth : cast(smooth, dtype);
+  return div(sum(losses), weight_of_targets(log_probs, target, options));
 }
 
 Tensor loss_of_classes(const Tensor& log_probs, const Tensor& target, const LossOptions& options) {
@@ -126,8 +122,9 @@ Tensor loss_of_classes(const Tensor& log_probs, const Tensor& target, const Loss
   if (options.label_smoothing == 0) return hard;
   const double classes = static_cast<double>(log_probs.size(class_dim_of(log_probs)));
   const Tensor smooth = smooth_loss(log_probs, target, options);
-  return add(mul(hard, 1 - options.label_smoothing),
-             mul(smooth, options.label_smoothing / classes));
+  const Tensor both =
+      add(mul(hard, 1 - options.label_smoothing), mul(smooth, options.label_smoothing / classes));
+  return autograd::narrowed(both, hard.dtype());
 }
 
 }  // namespace

@@ -49,6 +49,7 @@
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/linalg/linalg_support.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/core/base/quotes.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/ops/index_check.h"
@@ -259,7 +260,8 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
   check_ndim("cov", "input", input, 0, 2);
   DType dtype = input.dtype();
   if (aweights.defined()) dtype = promote(dtype, aweights.dtype());
-  const Tensor values = cast(input, is_differentiable(dtype) ? dtype : default_dtype());
+  const Tensor values =
+      cast(input, is_differentiable(dtype) ? autograd::widened(dtype) : default_dtype());
   const Tensor rows = values.ndim() == 2 ? values : reshape(values, Shape{1, -1});
   const int64_t count = rows.size(1);
   const DType real_dtype = real_type_of(rows.dtype());
@@ -290,18 +292,19 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
   const Tensor off = rows - sum(weighed, Shape{1}, true) / total;
   const Tensor counted = weights.defined() ? off * weights : off;
   const Tensor found = matmul(counted, transpose(conj(off), 0, 1)) / clamp(divisor, 0);
-  return rows.size(0) == 1 ? reshape(found, Shape{}) : found;
+  return autograd::narrowed(rows.size(0) == 1 ? reshape(found, Shape{}) : found, dtype);
 }
 
 Tensor corrcoef(const Tensor& input) {
   const autograd::operands::corrcoef call(input);
   check_ndim("corrcoef", "input", input, 0, 2);
-  const Tensor found = cov(input, 1, {}, {});
-  if (found.ndim() == 0) return found / found;  // NaN if it does not vary
+  const DType dtype = input.dtype();
+  const Tensor found = cov(autograd::widened(input), 1, {}, {});
+  if (found.ndim() == 0) return autograd::narrowed(found / found, dtype);  // NaN if it is constant
   const Tensor spread = sqrt(real(diagonal(found)));
   const Tensor scaled = found / unsqueeze(spread, 1) / unsqueeze(spread, 0);
   // Rounding may lead over 1.
-  if (!is_complex(scaled.dtype())) return clamp(scaled, -1, 1);
+  if (!is_complex(scaled.dtype())) return autograd::narrowed(clamp(scaled, -1, 1), dtype);
   return complex(clamp(real(scaled), -1, 1), clamp(imag(scaled), -1, 1));
 }
 

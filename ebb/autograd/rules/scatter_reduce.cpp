@@ -13,6 +13,7 @@
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/ops/zeros_like.h"
 #include "ebb/autograd/rules/index.h"
+#include "ebb/autograd/rules/widened.h"
 
 namespace ebb::autograd::rules {
 namespace {
@@ -50,7 +51,7 @@ Sharers sharers(const Tensor& input, int64_t dim, const Tensor& index, const Ten
                 const Tensor& out) {
   const Tensor own = eq(input, out);
   const Tensor given = eq(part, gather(out, dim, index));
-  const DType dtype = out.dtype();
+  const DType dtype = widened(out.dtype());
   return {own, given, scatter_add(cast(own, dtype), dim, index, cast(given, dtype))};
 }
 
@@ -73,7 +74,7 @@ std::vector<Tensor> scatter_extremum_grads(const Tensor& grad, const Tensor& inp
                                            const Tensor& index, const Tensor& src,
                                            const Tensor& out) {
   const Sharers who = sharers(input, dim, index, covered(src, index), out);
-  const Tensor share = grad / who.count;
+  const Tensor share = over_counts(grad, who.count);
   const Tensor used = where(who.src, gather(share, dim, index), 0);
   return {where(who.input, share, 0), with_zeros_around(used, src.sizes())};
 }
@@ -82,11 +83,13 @@ std::vector<Tensor> scatter_extremum_jvp(const Tensor& input_tangent, const Tens
                                          const Tensor& input, int64_t dim, const Tensor& index,
                                          const Tensor& src, const Tensor& out) {
   const Sharers who = sharers(input, dim, index, covered(src, index), out);
-  Tensor sum = input_tangent.defined() ? where(who.input, input_tangent, 0) : zeros_like(input);
+  // Of half types in float32: sums of tangents may leave their range.
+  const Tensor own = widened(input_tangent.defined() ? input_tangent : zeros_like(input));
+  Tensor sum = where(who.input, own, 0);
   if (src_tangent.defined()) {
-    sum = scatter_add(sum, dim, index, where(who.src, covered(src_tangent, index), 0));
+    sum = scatter_add(sum, dim, index, where(who.src, widened(covered(src_tangent, index)), 0));
   }
-  return {sum / who.count};
+  return {narrowed(div(sum, who.count), out.dtype())};
 }
 
 }  // namespace ebb::autograd::rules

@@ -432,6 +432,10 @@ def segment_reduce(
             "hint: index_reduce() takes the number of each element's segment"
         )
     axis = _checked_segments(data, reduce, axis)
+    if reduce == "mean" and data.dtype in (ebb.float16, ebb.bfloat16):
+        # A half type holds neither the sum nor the count of a long run.
+        options = {"lengths": lengths, "offsets": offsets, "unsafe": unsafe, "initial": initial}
+        return segment_reduce(data.float(), reduce, axis=axis, **options).to(data.dtype)
     ends = _ends_of(data, lengths, offsets, axis)
     size, count = data.shape[axis], ends.shape[-1] - 1
     steps = ends[..., 1:] - ends[..., :-1]

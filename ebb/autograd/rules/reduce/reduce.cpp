@@ -9,12 +9,14 @@
 #include "ebb/autograd/ops/expand.h"
 #include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/mul.h"
+#include "ebb/autograd/ops/nansum.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/scatter_add.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/shape.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/ops/infer.h"
 
 namespace ebb::autograd::rules {
@@ -58,9 +60,12 @@ Tensor along_shares(const Tensor& weight, const Tensor& input, const Tensor& out
         input, out);
     count = sum(is_chosen, dim, true);
   }
-  return in_blocks([&](const Tensor& w, const Tensor& chosen,
-                       const Tensor& n) { return mul(w, div(cast(chosen, input.dtype()), n)); },
-                   weight, is_chosen, count);
+  const DType dtype = input.dtype(), wide = widened(dtype);
+  return in_blocks(
+      [&](const Tensor& w, const Tensor& chosen, const Tensor& n) {
+        return narrowed(mul(w, div(cast(chosen, wide), n)), dtype);
+      },
+      weight, is_chosen, count);
 }
 
 /// `tensor` with a size of 1 at `dim`, unless it has it already or everything is 0-d.
@@ -73,6 +78,13 @@ Tensor with_dim(const Tensor& tensor, int64_t dim, bool keepdim, int ndim) {
 
 Tensor sum_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim) {
   return expand(with_reduced_dims(grad, shape, dim, keepdim), shape);
+}
+
+Tensor mean_of_numbers(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
+                       std::optional<DType> dtype) {
+  const DType own = dtype.value_or(input.dtype()), wide = widened(own);
+  const Tensor total = nansum(input, dim, keepdim, wide == input.dtype() ? dtype : wide);
+  return narrowed(div(total, sum(eq(input, input), dim, keepdim)), own);
 }
 
 Tensor mean_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim) {

@@ -21,6 +21,9 @@ int64_t reduced_count(IntSpan shape, std::optional<IntSpan> dim);
 
 // Sums (reduce.cpp).
 Tensor sum_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim);
+/// The mean of what is not NaN; half types hold neither long sums nor counts.
+Tensor mean_of_numbers(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
+                       std::optional<DType> dtype);
 Tensor mean_grad(const Tensor& grad, IntSpan shape, std::optional<IntSpan> dim, bool keepdim);
 
 // Products (prod.cpp). Right with zeros among the elements, in every order.

@@ -121,7 +121,8 @@ def _scale_gradient(view: Tensor, rows: Tensor) -> None:
     if not view.requires_grad:
         return
     counts = _C.bincount(rows.reshape(-1), None, view.shape[0]).clamp(min=1)
-    view.register_hook(lambda grad: grad / counts.unsqueeze(1).to(grad.dtype))
+    divisors = counts.unsqueeze(1).to(_C.float64 if view.dtype == _C.float64 else _C.float32)
+    view.register_hook(lambda grad: (grad / divisors).to(grad.dtype))
 
 
 def _bound_rows(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -> None:
