@@ -1,6 +1,7 @@
 // ebb/ops/impl/copy.cpp -- cast, clone, copy_, fill_ and what every in-place body needs.
 #include "ebb/ops/impl/copy.h"
 
+#include "ebb/core/base/number_range.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/sparse.h"
 #include "ebb/kernels/signatures.h"
@@ -164,6 +165,7 @@ const Tensor& fill_(const Tensor& self, const Scalar& value) {
   const auto fill = kernel_for("fill_", kernels::fill_kernels, self);
   alignas(16) char converted[16];
   value.store_as(self.dtype(), converted, "fill_");  // refuses what the dtype cannot hold
+  warn_of_range("fill_", value, self.dtype());
   fill(context_of(self), value, view_of(self));
   note_write("fill_", self);
   return self;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ebb/core/base/number_range.h"
 #include "ebb/core/device/device_plugin.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/arange.h"
@@ -39,6 +40,7 @@ bool is_one_byte(const char* bytes, size_t count) {
 Tensor filled(const char* op, Tensor out, const Scalar& value) {
   alignas(16) char converted[16];
   value.store_as(out.dtype(), converted, op);  // refuses what the dtype cannot hold
+  warn_of_range(op, value, out.dtype());
   const bool is_simple = is_elsewhere(out) && is_one_byte(converted, item_size(out.dtype()));
   if (is_simple && !has_kernel(kernels::fill_kernels, out)) {
     fill_bytes(out, static_cast<unsigned char>(converted[0]));

@@ -4,6 +4,7 @@
 // A 0-d tensor counts as one of shape [1] here, as in PyTorch.
 #include "ebb/ops/impl/index.h"
 
+#include "ebb/core/base/number_range.h"
 #include "ebb/core/tensor/meta.h"
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
@@ -121,6 +122,7 @@ Tensor number_like(const char* op, const Scalar& value, const Tensor& out) {
   alignas(16) char converted[16];
   void* const place = is_on_host(out) ? number.host_data() : converted;
   value.store_as(out.dtype(), place, op);  // refuses what the dtype cannot hold
+  warn_of_range(op, value, out.dtype());
   if (is_on_host(out)) return number;
   const auto fill = kernel_for(op, kernels::fill_kernels, number);
   fill(context_of(number), value, view_of(number));

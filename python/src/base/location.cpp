@@ -283,6 +283,21 @@ bool called_from_package() {
   return inside;
 }
 
+int stack_level_of_user() {
+  int level = 1;
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  while (frame != nullptr) {
+    PyCodeObject* const code = PyFrame_GetCode(frame);
+    const bool inside = is_inside_ebb(code);
+    Py_DECREF(code);
+    PyFrameObject* const outer = inside ? PyFrame_GetBack(frame) : nullptr;
+    Py_DECREF(frame);
+    frame = outer;
+    level += inside && outer != nullptr ? 1 : 0;
+  }
+  return level;
+}
+
 bool reads_frames_directly() { return direct; }
 
 }  // namespace ebb::python

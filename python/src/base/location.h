@@ -16,6 +16,9 @@ PyObject* location_object(const SourceLocation& place);
 /// Whether the innermost Python frame is one of the package: what it calls, no user calls.
 bool called_from_package();
 
+/// The stack level of warnings that puts one down to the innermost line outside of the package.
+int stack_level_of_user();
+
 /// Whether frames are read directly (CPython 3.11) rather than through the public API.
 bool reads_frames_directly();
 

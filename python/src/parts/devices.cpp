@@ -16,6 +16,7 @@
 #include "ebb/ops/fallback.h"
 #include "python/src/base/error_names.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/location.h"
 #include "python/src/base/only_argument.h"
 #include "python/src/base/py.h"
 #include "python/src/base/python_error.h"
@@ -245,12 +246,13 @@ PyObject* wait_for_event(PyObject*, PyObject* capsule) {
 
 // --- warnings ---
 
-/// A UserWarning. One that became an error is thrown: where it came from Python with the lock held,
-/// as the error set; during a run, as what a run lets pass; elsewhere it is printed.
+/// A UserWarning, of the user's line. One that became an error is thrown: where it came from Python
+/// with the lock held, as the error set; during a run, as what a run lets pass; elsewhere it is
+/// printed.
 void warn_user(const std::string& text) {
   const bool has_lock = PyGILState_Check() != 0;
   const AcquireGil acquired;
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) == 0) return;
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), stack_level_of_user()) == 0) return;
   if (has_lock) throw ErrorSet();
   if (autograd::active_run() != nullptr) throw PythonError::take();
   PyErr_WriteUnraisable(nullptr);

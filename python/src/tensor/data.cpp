@@ -20,6 +20,7 @@
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/autograd/ops/to_device.h"
 #include "ebb/autograd/watch/cut_trace.h"
+#include "ebb/core/base/number_range.h"
 #include "ebb/core/device/stream.h"
 #include "ebb/core/tensor/device_memory.h"
 #include "ebb/core/tensor/meta.h"
@@ -229,10 +230,14 @@ class Writer {
     if (left_ <= 0) throw_changed();
     if (const Ref large = large_integer(data); large.get() != nullptr) {
       write_large(large.get(), out_.dtype(), next_);
-    } else {
-      element(data).store_as(out_.dtype(), next_, "tensor");
+      return advance(1);
     }
+    const Scalar number = element(data);
+    number.store_as(out_.dtype(), next_, "tensor");
     advance(1);
+    if (has_warned_ || !leaves_range(number, out_.dtype())) return;
+    has_warned_ = true;  // once a call
+    warn_of_range("tensor", number, out_.dtype());
   }
 
   void write_block(PyObject* data, int depth) {
@@ -260,6 +265,7 @@ class Writer {
   const Tensor& out_;
   char* next_;
   int64_t left_;
+  bool has_warned_ = false;
 };
 
 /// A copy of an array, which may have any layout and byte order.

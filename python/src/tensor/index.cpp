@@ -17,6 +17,7 @@
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/to_device.h"
+#include "ebb/core/base/number_range.h"
 #include "python/src/base/errors.h"
 #include "python/src/base/numpy_types.h"
 #include "python/src/calls/op_call.h"
@@ -70,6 +71,7 @@ Tensor assigned_value(PyObject* value, const Tensor& target) {
   }
   Tensor one = empty({}, target.dtype());
   number->store_as(target.dtype(), one.host_data(), "index");
+  warn_of_range("index", *number, target.dtype());
   return one;
 }
 
