@@ -304,7 +304,8 @@ def copied(program, choices):
     ):
         raise SkipError
     made = world.fresh(name, tape.constant(one.value.copy()), one.dtype, is_leaf=one.needs)
-    made.grad = one.grad if way == "copied" else None
+    if one.grad is not None and way == "copied":
+        made.grad = tape.constant(one.grad.value.copy())
     program.emit(f"{name} = do.{way}({one.name})")
     program.add(made)
     if one.needs:

@@ -359,10 +359,19 @@ class Do:
 
     def elsewhere(self, function):
         """What the function returns on another thread, which has modes of its own."""
-        results = []
-        thread = threading.Thread(target=lambda: results.append(function()))
+        results, failures = [], []
+
+        def work():
+            try:
+                results.append(function())
+            except BaseException as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=work)
         thread.start()
         thread.join(60)
+        if failures:
+            raise failures[0]
         return results[0]
 
     def in_threads(self, log, roots):

@@ -199,8 +199,6 @@ def copied_module(program, choices):
         raise SkipError
     if model.doubled and way != "copied":
         raise SkipError
-    if any(one.grad is not None and one.grad.needs for one in model.leaves.values()):
-        raise SkipError
     hooks = dict.fromkeys(model.hooks)  # nobody has the handles of the copies
     made = Model(
         program.name("m"), model.layers, {}, hooks, model.doubled, model.calls, model.untold
@@ -208,7 +206,8 @@ def copied_module(program, choices):
     program.emit(f"{made.name} = do.{way}({model.name})")
     for key, leaf in model.leaves.items():
         leaf_at(program, made, key, leaf.value.copy(), leaf.dtype)
-        made.leaves[key].grad = leaf.grad if way == "copied" else None
+        if leaf.grad is not None and way == "copied":
+            made.leaves[key].grad = tape.constant(leaf.grad.value.copy())
     program.objects_of("modules").append(made)
     see_grads(program)
 

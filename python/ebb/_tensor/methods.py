@@ -40,7 +40,9 @@ def _deepcopy(self, memo):
     if self.grad_dtype is not self.dtype:
         copied.grad_dtype = self.grad_dtype
     if self.grad is not None:
-        copied.grad = copy.deepcopy(self.grad, memo)
+        # One with a history (create_graph=True) is copied as a value.
+        grad = self.grad if self.grad.is_leaf else self.grad.detach()
+        copied.grad = copy.deepcopy(grad, memo)
     copied.name = self.name
     for name, value in self.__dict__.items():
         setattr(copied, name, copy.deepcopy(value, memo))

@@ -330,6 +330,15 @@ def test_deepcopy_copies_values_gradient_and_attributes():
         copy.deepcopy(x * 2)
 
 
+def test_deepcopy_copies_a_gradient_with_a_history_as_a_value():
+    module = ebb.nn.Linear(1, 1, bias=False)
+    (module(ebb.ones(1)) ** 2).backward(create_graph=True)
+    grad = module.weight.grad
+    copied = copy.deepcopy(module).weight.grad
+    assert grad.requires_grad and not copied.requires_grad
+    assert copied.tolist() == grad.tolist() and copied.data_ptr() != grad.data_ptr()
+
+
 def test_pickle_keeps_values_dtype_and_requires_grad():
     for dtype in (ebb.float32, ebb.bfloat16, ebb.int8, ebb.bool):
         x = ebb.tensor([1, 0], dtype=dtype)
