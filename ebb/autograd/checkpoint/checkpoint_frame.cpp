@@ -3,17 +3,27 @@
 #include "ebb/autograd/checkpoint/checkpoint_frame.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
+#include "ebb/autograd/checkpoint/selective_cache.h"
 #include "ebb/autograd/history/names/stale.h"
 #include "ebb/autograd/history/pack_saved.h"
+#include "ebb/autograd/history/packed_value.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/hooks/active_run.h"
 #include "ebb/autograd/ops/empty.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb::autograd {
+namespace {
+
+bool is_same_op(const char* again, const char* saved) {
+  return std::strcmp(again, saved) == 0 || std::strcmp(again, kKeptResult) == 0;
+}
+
+}  // namespace
 
 /// What stands for one saved tensor: counted by its handles.
 struct CheckpointFrame::Slot {
@@ -91,13 +101,16 @@ class CheckpointFrame::Recorder final : public SavedTensorsHooks {
     Tensor value;
   };
   void note_difference(size_t index, const Tensor& again) {
-    const auto print = [](DType dtype, IntSpan sizes, Device device) {
-      return str(dtype, ' ', PrintShape{sizes}, " on ", to_string(device));
-    };
     const Description& saved = frame_.descriptions_[index];
-    differing += str("\n  tensor at position ", index, ": saved ",
-                     print(saved.dtype, frame_.sizes_at(index), saved.device), ", recomputed ",
-                     print(again.dtype(), again.sizes(), again.device()));
+    const bool is_other_op = !is_same_op(packing_op(), saved.op);
+    const auto print = [&](DType dtype, IntSpan sizes, Device device, const char* op) {
+      return str(dtype, ' ', PrintShape{sizes}, " on ", to_string(device),
+                 is_other_op ? str(" by ", op) : "");
+    };
+    differing +=
+        str("\n  tensor at position ", index, ": saved ",
+            print(saved.dtype, frame_.sizes_at(index), saved.device, saved.op), ", recomputed ",
+            print(again.dtype(), again.sizes(), again.device(), packing_op()));
   }
 
   const CheckpointFrame& frame_;
@@ -115,7 +128,8 @@ CheckpointFrame::CheckpointFrame(std::function<void()> recompute, const Checkpoi
       options_(options),
       log_(options.compares_ops ? std::make_shared<OpLog>() : nullptr),
       random_state_(options.keeps_random_state ? default_generator().state() : RandomState()),
-      modes_(ThreadModes::current().for_another_call()) {}
+      modes_(ThreadModes::current().for_another_call()),
+      location_(current_location(nullptr)) {}
 
 std::shared_ptr<SavedTensorsHooks> CheckpointFrame::hooks() {
   return std::make_shared<CheckpointHooks>(shared_from_this());
@@ -124,7 +138,8 @@ std::shared_ptr<SavedTensorsHooks> CheckpointFrame::hooks() {
 std::any CheckpointFrame::add(const Tensor& value) {
   const std::lock_guard lock(mutex_);
   const IntSpan sizes = value.sizes();
-  descriptions_.push_back({.first_size = sizes_.size(),
+  descriptions_.push_back({.op = packing_op(),
+                           .first_size = sizes_.size(),
                            .ndim = static_cast<uint8_t>(sizes.size()),
                            .dtype = value.dtype(),
                            .device = value.device()});
@@ -140,7 +155,7 @@ IntSpan CheckpointFrame::sizes_at(size_t index) const {
 bool CheckpointFrame::fits(size_t index, const Tensor& value) const {
   const Description& saved = descriptions_[index];
   return value.dtype() == saved.dtype && value.device() == saved.device &&
-         equal(value.sizes(), sizes_at(index));
+         is_same_op(packing_op(), saved.op) && equal(value.sizes(), sizes_at(index));
 }
 
 Tensor CheckpointFrame::value_of(const Slot& slot) {
@@ -208,7 +223,8 @@ void CheckpointFrame::refuse(const Recorder& recorder, const std::string& found)
   std::string hint = "the function must do the same work on every call, for the same inputs";
   if (log_ == nullptr) hint += "; debug=True shows the ops of both calls";
   throw AutogradError(str("checkpoint: recomputation must save what the forward pass saved, got ",
-                          found, log_ != nullptr ? OpLog::side_by_side(*log_, *recorder.log) : "",
+                          found, "\n  by the call at ", line_of(location_),
+                          log_ != nullptr ? OpLog::side_by_side(*log_, *recorder.log) : "",
                           "\nhint: ", hint));
 }
 

@@ -63,6 +63,7 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
   class SlotHandle;
   /// Of a saved tensor, to be compared with what is computed again.
   struct Description {
+    const char* op;     // whose node saved it
     size_t first_size;  // in sizes_
     uint8_t ndim;
     DType dtype;
@@ -92,6 +93,7 @@ class EBB_API CheckpointFrame : public std::enable_shared_from_this<CheckpointFr
   std::shared_ptr<OpLog> log_;
   RandomState random_state_;
   ThreadModes modes_;                        // of the first call
+  LocationId location_;                      // of the line that makes it
   std::atomic<bool> is_whole_{false};        // see finish_first_call()
   std::deque<std::atomic<bool>> is_needed_;  // by slot: somebody may still unpack it
   std::vector<Description> descriptions_;    // of the slots

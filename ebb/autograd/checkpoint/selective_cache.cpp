@@ -78,7 +78,7 @@ class SourceFinder final : public SavedVisitor {
 /// The history of results that were given out. It saves what the op's own node would.
 class KeptResult final : public Node {
  public:
-  const char* name() const override { return "KeptResult"; }
+  const char* name() const override { return kKeptResult; }
   void apply(Tensor*, Tensor*, NodeRun&) override {
     throw AutogradError(
         "selective checkpoint: a result that was kept has no derivative while the function is "

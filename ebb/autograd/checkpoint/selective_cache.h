@@ -33,6 +33,9 @@ using CheckpointPolicyFunction =
 
 namespace autograd {
 
+/// The name of nodes that give kept results out: they save what the op's own would have saved.
+inline constexpr const char* kKeptResult = "KeptResult";
+
 /// See the top of the file. Always owned by shared pointers. One call at a time.
 class EBB_API SelectiveCache : public std::enable_shared_from_this<SelectiveCache> {
  public:

@@ -13,6 +13,7 @@ namespace ebb::autograd {
 namespace {
 
 std::atomic<int64_t> live_values{0};
+thread_local constinit const char* op_that_saves = nullptr;
 
 /// The memory of all husks: no bytes. Never freed.
 Storage* no_memory() {
@@ -33,6 +34,8 @@ TensorImpl* make_husk(const TensorImpl& value, AutogradMetaBase* packed) {
 
 std::any call_pack(SavedTensorsHooks& hooks, const Tensor& value, const SavedName& name) {
   const CallName nobody(nullptr);  // the hook's errors are its own
+  // A custom function's name goes with its node.
+  op_that_saves = name.owner.kind() == NodeKind::custom ? "a Function" : name.owner.name();
   const uint32_t before = value.version();
   std::any packed = hooks.pack(value);
   if (value.version() != before) {
@@ -44,6 +47,8 @@ std::any call_pack(SavedTensorsHooks& hooks, const Tensor& value, const SavedNam
 }
 
 }  // namespace
+
+const char* packing_op() { return op_that_saves; }
 
 PackedValue::PackedValue(bool is_own) : is_own_(is_own) {
   if (!is_own_) live_values.fetch_add(1, std::memory_order_relaxed);

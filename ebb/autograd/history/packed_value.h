@@ -22,6 +22,9 @@ struct SavedName {
   const char* name;
 };
 
+/// While a pack hook runs: the name of the op that saves; that of all custom functions is one.
+EBB_API const char* packing_op();
+
 /// Hooks of ebb's own: they call no Python, so any thread may run them.
 class OwnHooks : public SavedTensorsHooks {};
 

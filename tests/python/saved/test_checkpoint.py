@@ -281,6 +281,49 @@ def test_different_metadata_is_an_error_that_names_positions():
         y.backward()
 
 
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_another_op_of_the_same_shape_is_an_error_that_names_it_and_the_call(early_stop):
+    calls = []
+
+    def function(t):
+        calls.append(1)
+        return t.sin() if len(calls) == 1 else t.cos()
+
+    y = checkpoint(function, leaf(1.0), early_stop=early_stop)
+    with pytest.raises(
+        CheckpointError,
+        match=r"on cpu by SinBackward, recomputed float32 \[1\] on "
+        r"cpu by CosBackward\n  by the call at \S*test_checkpoint.py:\d+ in test_ano",
+    ):
+        y.backward()
+
+
+PAIRS = [
+    (lambda t: t.sigmoid(), lambda t: t.tanh()),
+    (lambda t: t * t, lambda t: t / t),
+    (
+        lambda t: ebb.nn.functional.layer_norm(t, (1,)),
+        lambda t: ebb.nn.functional.rms_norm(t, (1,)),
+    ),
+    (lambda t: ebb.nn.functional.layer_norm(t, (1,)).sin(), lambda t: t.sin().exp().exp().exp()),
+]
+
+
+@pytest.mark.parametrize(("first", "again"), PAIRS + [pair[::-1] for pair in PAIRS])
+def test_another_function_is_an_error(first, again):
+    calls = []
+
+    def function(t):
+        calls.append(1)
+        return (first if len(calls) == 1 else again)(t)
+
+    y = checkpoint(function, leaf(1.0))
+    with pytest.raises(
+        CheckpointError, match="recomputation must save what the forward pass saved"
+    ):
+        y.backward()
+
+
 def test_without_the_determinism_check_the_unpacked_shape_is_refused():
     x = leaf(1.0, 2.0)
     y = checkpoint(changing_shape(), x, determinism_check="none")
