@@ -17,7 +17,7 @@
 namespace ebb {
 namespace {
 
-thread_local constinit bool accumulation_is_atomic = false;
+thread_local constinit bool accumulation_is_atomic = true;
 
 using autograd::Edge;
 using autograd::OutputMeta;
@@ -60,7 +60,7 @@ class GradientSink final : public autograd::CaptureSink {
 template <typename Options>
 RunRequest make_request(const Options& options, LocationId location) {
   RunRequest request;
-  request.care = {options.create_graph, is_accumulation_atomic(), thread_state.modes};
+  request.care = {options.create_graph, !is_accumulation_atomic(), thread_state.modes};
   request.releases = !options.retain_graph.value_or(options.create_graph);
   request.location = location;
   return request;

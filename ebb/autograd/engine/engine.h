@@ -17,9 +17,10 @@
 
 namespace ebb {
 
-/// Whether backward() on this thread adds to leaves only after its last node, so that a run that
-/// fails has added to none. Costs one more buffer per leaf. (A leaf whose hooks want to see its new
-/// gradient is still added to before them.)
+/// Whether backward() on this thread adds to leaves only after its last node, as it does by
+/// default, so that a run that fails has added to none. Costs one more buffer per leaf that has a
+/// gradient. (A leaf whose hooks want to see its new gradient is added to before them, and gets
+/// back what it had.)
 EBB_API bool is_accumulation_atomic();
 EBB_API void set_accumulation_atomic(bool is_atomic);
 

@@ -83,8 +83,8 @@ class Lane {
     run_.note_current(&node);
     step(node);
   }
-  /// Takes a gradient to a node that has a gradient less to wait for. A leaf that is complete is
-  /// added to at once, any other node is ready then.
+  /// Takes a gradient to a node that has a gradient less to wait for. A leaf that is complete runs
+  /// at once, any other node is ready then.
   [[gnu::always_inline]] void deliver(const Node& node, size_t index, const Edge& edge,
                                       Tensor& grad) {
     if (!is_plain_) [[unlikely]]
@@ -138,7 +138,7 @@ class Lane {
   /// For the caller, once its crew has parted: adds what the lane kept for leaves.
   void accumulate_kept(Lane& caller) {
     for (StagedGradient& kept : std::exchange(buffers_.kept, {})) {
-      caller.accumulate(*kept.leaf, std::move(kept.grad));
+      caller.accumulate(*kept.leaf, std::move(kept.prepared.grad));
     }
   }
 
@@ -287,20 +287,16 @@ class Lane {
     NodeAccess::flags(node).fetch_or(NodeAccess::kReleased, std::memory_order_relaxed);
   }
 
-  static void add_to_retained(Node& node, const Tensor* grads);
+  void add_to_retained(Node& node, const Tensor* grads);
 
   /// A leaf whose hooks want to see the new gradient receives it at once.
   void accumulate_with_hooks(AccumulateGrad& leaf, Tensor grad);
 
-  /// Adds to a leaf, or keeps the gradient for the end of the run.
+  /// Keeps the gradient of a leaf for the end of the run.
   void accumulate(AccumulateGrad& leaf, Tensor grad) {
     if (crew_ != nullptr || request_.care.is_for_leaves()) [[unlikely]]
       return accumulate_carefully(leaf, std::move(grad));
-    if (leaf.try_accumulate(grad)) {
-      scratch().state(leaf) |= NodeState::kAdded;
-    } else {
-      buffers_.staged.push_back({&leaf, std::move(grad)});
-    }
+    buffers_.staged.emplace_back(leaf, std::move(grad));
   }
   [[gnu::noinline]] void accumulate_carefully(AccumulateGrad& leaf, Tensor grad);
 

@@ -72,7 +72,7 @@ void Lane<Scratch>::add_to_retained(Node& node, const Tensor* grads) {
   NodeExtra& extra = *node.extra();
   const std::lock_guard lock(extra.mutex);
   for (const auto& [index, meta] : extra.retained) {
-    if (grads[index].defined()) meta->accumulate(grads[index]);
+    if (grads[index].defined()) buffers_.undo.add(node, *meta, grads[index]);
   }
 }
 
@@ -86,10 +86,11 @@ void Lane<Scratch>::accumulate_with_hooks(AccumulateGrad& leaf, Tensor grad) {
   if (grad.defined()) {
     if (commits && request_.care.logs()) log_node(leaf, {&grad, 1});
     if (!commits) return accumulate(leaf, std::move(grad));
-    if (leaf.accumulate(std::move(grad))) {
+    if (buffers_.undo.add(leaf, leaf, std::move(grad))) {
       run_.scratch().state(leaf) |= NodeState::kAdded;
       Tensor owner = leaf.share_leaf();
       if (owner.defined()) call_post_accumulate_hooks(leaf, std::move(owner));
+      buffers_.undo.settle();
     }
   }
   if (has_post_hooks) call_post_hooks(*post_hooks, leaf, {}, {&grad_out, 1});

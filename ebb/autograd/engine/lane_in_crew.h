@@ -157,11 +157,11 @@ void Lane<Scratch>::accumulate_carefully(AccumulateGrad& leaf, Tensor grad) {
   if (request_.care.logs()) log_node(leaf, {&grad, 1});
   const bool waits_for_team = crew_ != nullptr && crew_->is_team && is_plain(leaf);
   if (waits_for_team && crew_->waiting_bytes.add(grad)) crew_->board.stop();
-  if (!waits_for_team && !request_.care.stages_all() && accumulate_noted(leaf, grad)) {
+  if (!waits_for_team && request_.care.adds_early() && accumulate_noted(leaf, grad)) {
     std::atomic_ref<uint32_t>(scratch().state(leaf))
         .fetch_or(NodeState::kAdded, std::memory_order_relaxed);
   } else {
-    (crew_ != nullptr ? buffers_.kept : buffers_.staged).push_back({&leaf, std::move(grad)});
+    (crew_ != nullptr ? buffers_.kept : buffers_.staged).emplace_back(leaf, std::move(grad));
   }
 }
 

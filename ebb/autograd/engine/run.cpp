@@ -1,9 +1,9 @@
 // ebb/autograd/engine/run.cpp -- the run itself: discover, execute, deliver, commit.
 //
 // Order: among ready nodes the one recorded last runs first; gradients of one slot are added in the
-// order they come, which for a graph recorded by one thread is falling sequence number. A leaf
-// accumulates as soon as its gradient is complete: at once if it has a gradient already, else its
-// gradient is staged and committed after the last node, so that a failed run leaves it without one.
+// order they come, which for a graph recorded by one thread is falling sequence number. A leaf's
+// gradient is staged once it is complete, and added after the last node, so that a failed run
+// leaves all as they were; what hooks were to see before that is taken back (undo.h).
 //
 // The run looks up every 20 us (pacer.h), and if it finds work for several threads, a team runs
 // part of the graph (team.h), with the same result.
@@ -80,6 +80,7 @@ class GraphRun {
         open_stalled_gates();
       commit();
     } catch (...) {
+      buffers_.undo.take_back([&](Node& node) { forget_added(node); });
       AddedLeaves added;
       core_.scratch().forget_all(buffers_.roots,
                                  [&](const Node& node, uint32_t state) { added.see(node, state); });
@@ -90,6 +91,8 @@ class GraphRun {
   }
 
  private:
+  void forget_added(Node& node) { core_.scratch().state(node) &= ~NodeState::kAdded; }
+
   [[gnu::noinline]] void open_stalled_gates() {
     while (Node* const node = core_.open_stalled_gate()) {
       lane_.deliver_sent(*node);
@@ -176,34 +179,34 @@ class GraphRun {
     const bool has_sink = request_.is_restricted() && request_.restriction->sink != nullptr;
     if (buffers_.staged.empty() && !has_sink) return;  // as in grad(): there is nothing to add to
     const CallRange range("AccumulateGrad", request_.location);
-    if (request_.care.stages_all() || request_.is_restricted()) return commit_all();
-    commit_staged();
+    commit_all();
   }
 
   void commit_staged() {
+    prepare_staged();
+    add_staged();
+  }
+
+  void prepare_staged() {
     for (StagedGradient& staged : buffers_.staged) {
-      staged.grad = owned_gradient(std::move(staged.grad));
-    }
-    for (StagedGradient& staged : buffers_.staged) {
-      staged.leaf->accumulate(std::move(staged.grad));
-      core_.scratch().state(*staged.leaf) |= NodeState::kAdded;
+      staged.prepared = staged.leaf->prepare(std::move(staged.prepared.grad));
     }
   }
 
-  /// The same where some of the leaves have a gradient to add to, or others than leaves want one.
+  /// The last one first, which may still be in a cache.
+  void add_staged() {
+    for (auto staged = buffers_.staged.rbegin(); staged != buffers_.staged.rend(); ++staged) {
+      staged->leaf->accumulate(std::move(staged->prepared));
+      core_.scratch().state(*staged->leaf) |= NodeState::kAdded;
+    }
+  }
+
+  /// The same where others than leaves want a gradient.
   void commit_all() {
     CaptureSink* const sink = request_.is_restricted() ? request_.restriction->sink : nullptr;
-    std::vector<PreparedGradient> prepared;
-    prepared.reserve(buffers_.staged.size());
-    for (StagedGradient& staged : buffers_.staged) {
-      prepared.push_back(staged.leaf->prepare(std::move(staged.grad)));
-    }
+    prepare_staged();
     if (sink != nullptr) sink->prepare(request_.restriction->captured);
-    for (size_t index = 0; index < prepared.size(); ++index) {
-      AccumulateGrad& leaf = *buffers_.staged[index].leaf;
-      leaf.accumulate(std::move(prepared[index]));
-      core_.scratch().state(leaf) |= NodeState::kAdded;
-    }
+    add_staged();
     if (sink != nullptr) sink->commit();
   }
 

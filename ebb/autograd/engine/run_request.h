@@ -44,23 +44,23 @@ struct Restriction {
 class Care {
  public:
   static constexpr uint32_t kRecords = 1u << 0;    // create_graph: what nodes compute is recorded
-  static constexpr uint32_t kStagesAll = 1u << 1;  // all leaves are added to at the end only
+  static constexpr uint32_t kAddsEarly = 1u << 1;  // leaves that have a gradient: not at the end
 
   Care() = default;
   /// `modes`: those of the thread that asks for the run. Checks of gradients, profiles and the
   /// log of its nodes are taken from them.
-  Care(bool records, bool stages_all, uint32_t modes)
-      : bits_((records ? kRecords : 0) | (stages_all ? kStagesAll : 0)) {
+  Care(bool records, bool adds_early, uint32_t modes)
+      : bits_((records ? kRecords : 0) | (adds_early ? kAddsEarly : 0)) {
     if ((modes & (gate::kGradCheck | gate::kProfiler | gate::kLog)) != 0) [[unlikely]]
       bits_ |= modes & kWatching;
   }
 
   /// Whether nodes need more than being run, and leaves more than being added to.
   bool is_for_nodes() const { return (bits_ & (kRecords | kWatching)) != 0; }
-  bool is_for_leaves() const { return (bits_ & (kStagesAll | gate::kProfiler | gate::kLog)) != 0; }
+  bool is_for_leaves() const { return (bits_ & (kAddsEarly | gate::kProfiler | gate::kLog)) != 0; }
 
   bool records() const { return (bits_ & kRecords) != 0; }
-  bool stages_all() const { return (bits_ & kStagesAll) != 0; }
+  bool adds_early() const { return (bits_ & kAddsEarly) != 0; }
   bool checks_gradients() const { return (bits_ & gate::kGradCheck) != 0; }
   /// Whether nodes are ranges of time in a profile.
   bool profiles() const { return (bits_ & gate::kProfiler) != 0; }
@@ -72,7 +72,7 @@ class Care {
  private:
   static constexpr uint32_t kWatching =
       gate::kGradCheck | gate::kNanCheck | gate::kAllowInf | gate::kProfiler | gate::kLog;
-  static_assert((kWatching & (kRecords | kStagesAll)) == 0);
+  static_assert((kWatching & (kRecords | kAddsEarly)) == 0);
 
   uint32_t bits_ = 0;
 };

@@ -22,6 +22,7 @@ BufferClaim::~BufferClaim() {
   buffers_->roots.clear();
   buffers_->staged.clear();
   buffers_->kept.clear();
+  buffers_->undo.clear();
   if (buffers_->level == 0) [[likely]] {
     thread_state.engine = buffers_;
     return;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ebb/autograd/engine/pacer.h"
+#include "ebb/autograd/engine/undo.h"
 #include "ebb/autograd/history/meta.h"
 #include "ebb/autograd/history/node.h"
 #include "ebb/core/tensor/tensor.h"
@@ -19,10 +20,13 @@ struct Root {
   Tensor seed;
 };
 
-/// A gradient that waits for the end of the run.
+/// A gradient that waits for the end of the run, and is prepared there.
 struct StagedGradient {
   AccumulateGrad* leaf;
-  Tensor grad;
+  PreparedGradient prepared;
+
+  StagedGradient(AccumulateGrad& leaf, Tensor&& grad)
+      : leaf(&leaf), prepared{.grad = std::move(grad)} {}
 };
 
 /// The devices and streams that nodes of a run name, each once.
@@ -55,6 +59,7 @@ struct RunBuffers {
   std::vector<Node*> heap;
   std::vector<StagedGradient> staged;
   std::vector<StagedGradient> kept;  // by a lane of several, for when these part (lane.h)
+  Undo undo;                         // of what was added before
   RunPlaces places;                  // filled only if there are plug-ins
   Pacer pacer;
   uint32_t level = 0;  // of runs inside each other on this thread (nesting.h)

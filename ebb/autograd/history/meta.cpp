@@ -67,16 +67,18 @@ PreparedGradient AutogradMeta::prepare(Tensor grad) {
 }
 
 void AutogradMeta::accumulate(PreparedGradient prepared) {
-  {
-    const std::lock_guard lock(mutex_);
-    const bool fits = accumulates_ && prepared.sum.defined() && grad_.is_same(prepared.augend) &&
-                      grad_.impl()->storage->version() == prepared.version;
-    if (fits) {
-      std::swap(grad_, prepared.sum);  // the old gradient dies after the lock is gone
-      return;
-    }
+  Tensor replaced;  // dies after the lock is gone
+  const std::lock_guard lock(mutex_);
+  if (!accumulates_) return;
+  const bool fits = prepared.sum.defined() && grad_.is_same(prepared.augend) &&
+                    grad_.impl()->storage->version() == prepared.version;
+  if (fits) {
+    replaced = std::exchange(grad_, std::move(prepared.sum));
+  } else if (grad_.defined()) {
+    replaced = add(prepared.grad);
+  } else {
+    grad_ = owned_gradient(std::move(prepared.grad));
   }
-  accumulate(std::move(prepared.grad));
 }
 
 bool AutogradMeta::adds_in_place(const Tensor& grad) const {

@@ -1,6 +1,8 @@
-// ebb/autograd/history/reach.cpp -- a walk over a graph, with a stack of its own.
+// ebb/autograd/history/reach.cpp -- walks over a graph, with a stack of their own.
 #include "ebb/autograd/history/reach.h"
 
+#include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -36,6 +38,18 @@ class Walk {
   std::unordered_set<const Node*> seen_;
 };
 
+/// The name of an op, which is that of its form with a number too: a sum that starts at 0.
+std::string plain_name(const Node& node) {
+  constexpr std::string_view kWithNumber = "Scalar";
+  std::string name = node.name();
+  const size_t place = name.find(kWithNumber);
+  return place == std::string::npos ? name : name.erase(place, kWithNumber.size());
+}
+
+bool is_same_op(const Node& node, const Node& other) {
+  return node.location() == other.location() && plain_name(node) == plain_name(other);
+}
+
 }  // namespace
 
 bool reaches_other_leaves(std::span<const Tensor> tensors, std::span<const Tensor> own) {
@@ -51,6 +65,26 @@ bool reaches_other_leaves(std::span<const Tensor> tensors, std::span<const Tenso
     }
   }
   return walk.finds_leaf();
+}
+
+bool is_carried(const Tensor& tensor, uint64_t sequence) {
+  const Node* const maker = tensor.requires_grad() ? grad_fn(tensor) : nullptr;
+  if (maker == nullptr || maker->location() == 0) return false;
+  bool leads_there = false, repeats = false;
+  std::unordered_set<const Node*> seen{maker};
+  std::vector<const Node*> stack{maker};
+  while (!stack.empty() && !(leads_there && repeats)) {
+    const Node* const node = stack.back();
+    stack.pop_back();
+    leads_there |= node->sequence() == sequence;
+    repeats |= node != maker && is_same_op(*node, *maker);
+    for (const Edge& edge : node->edges()) {
+      // Numbers fall along every edge.
+      const bool is_new = edge.node != nullptr && edge.node->sequence() >= sequence;
+      if (is_new && seen.insert(edge.node).second) stack.push_back(edge.node);
+    }
+  }
+  return leads_there && repeats;
 }
 
 }  // namespace ebb::autograd

@@ -9,6 +9,7 @@
 #include "ebb/autograd/history/meta.h"
 #include "ebb/autograd/history/names/place_name.h"
 #include "ebb/autograd/history/names/stale.h"
+#include "ebb/autograd/history/names/unusable.h"
 #include "ebb/autograd/history/node_block.h"
 #include "ebb/autograd/history/packed_value.h"
 #include "ebb/autograd/history/tensor_tangents.h"
@@ -280,11 +281,14 @@ void SavedLock::pause() noexcept {
 }
 
 void throw_released(const Node& node) {
+  note_unusable(node);
   const LocationId freed_at = node.edge_count() > 0 ? node.edges()[0].freed_at : 0;
   throw AutogradError(
       str(title_of(node), ": needs what it saved", list_operands(node), " at ",
           line_of(node.location()), " to run backward a second time, got it freed by the run at ",
-          line_of(freed_at), "\nhint: pass retain_graph=True to the first backward() or grad()"));
+          line_of(freed_at),
+          "\nhint: pass retain_graph=True to the first backward() or grad(); detach() what is "
+          "kept from an earlier step"));
 }
 
 }  // namespace ebb::autograd

@@ -11,18 +11,18 @@ from ebb import _C
 
 @contextmanager
 def atomic_accumulation(enabled: bool = True) -> Iterator[None]:
-    """Let ``backward()`` add to leaves only after its last node.
+    """Let ``backward()`` add to leaves only after its last node, as it does by default, or at once.
 
-    A run that fails has then added to none of them, and can be repeated. Costs one more buffer per
-    leaf. A leaf with a post-accumulate hook, or a hook on its AccumulateGrad, is still added to
-    before that hook.
+    A run that fails leaves every ``grad`` as it was, and can be repeated. With False, leaves that
+    have a ``grad`` are added to as their gradients come, which takes one buffer per leaf less.
 
     Example:
         >>> x = ebb.tensor([1.0, 3.0], requires_grad=True)
-        >>> with ebb.autograd.atomic_accumulation():
+        >>> x.grad = ebb.ones(2)
+        >>> with ebb.autograd.atomic_accumulation(False):
         ...     (x * x).sum().backward()
         >>> x.grad
-        tensor([2., 6.])
+        tensor([3., 7.])
     """
     before = _C._set_accumulation_atomic(bool(enabled))
     try:

@@ -2,14 +2,17 @@
 // GIL.
 #include "python/src/autograd/autograd.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <vector>
 
 #include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/names/unusable.h"
 #include "ebb/autograd/history/reach.h"
 #include "python/src/autograd/node_object.h"
 #include "python/src/base/errors.h"
+#include "python/src/base/text.h"
 #include "python/src/calls/args.h"
 #include "python/src/calls/op_call.h"
 #include "python/src/calls/overrides.h"
@@ -120,6 +123,34 @@ Param grad_params[] = {{"outputs", ArgKind::object},
 const Overload grad_overloads[] = {grad_params};
 OpSpec grad_spec{"grad", grad_overloads};
 
+/// What carries the graph of the node noted last from step to step, "" if nobody does.
+std::string holder_of(uint64_t sequence) {
+  const Ref module(PyImport_ImportModule("ebb.autograd._holders"));
+  const Ref find(PyObject_GetAttrString(module.get(), "holder_of"));
+  const Ref name(PyObject_CallFunction(find.get(), "K", static_cast<unsigned long long>(sequence)));
+  return name.get() == Py_None ? std::string() : std::string(utf8_of(name.get()));
+}
+
+/// Runs backward() or grad() without the GIL. An error of a graph that was used up names what
+/// still holds it.
+template <typename Run>
+void run_naming_holders(Run&& run) {
+  try {
+    const ReleaseGil unlocked;
+    run();
+  } catch (const AutogradError& error) {
+    const uint64_t sequence = autograd::take_unusable();
+    const std::string holder = sequence == 0 ? std::string() : holder_of(sequence);
+    const std::string text = error.what();
+    const size_t hint = text.find("\nhint: ");
+    if (holder.empty() || hint == std::string::npos) throw;
+    const size_t end = std::min(text.find('\n', hint + 1), text.size());
+    throw AutogradError(str(text.substr(0, hint), "; ", holder, " keeps the graph of an earlier ",
+                            "step\nhint: detach() ", holder, " between steps; if gradients are to ",
+                            "pass, call backward() once, for all of them", text.substr(end)));
+  }
+}
+
 /// What follows the seeds is the same for the method and the function.
 void run(const std::vector<Place>& roots, const std::vector<Tensor>& seeds,
          const Arguments& arguments) {
@@ -131,8 +162,7 @@ void run(const std::vector<Place>& roots, const std::vector<Tensor>& seeds,
   const BackwardOptions options = {.retain_graph = optional_truth(arguments, 2),
                                    .create_graph = truth(arguments, 3, false),
                                    .input_places = inputs};
-  const ReleaseGil unlocked;
-  backward_from(roots, seeds, options);
+  run_naming_holders([&] { backward_from(roots, seeds, options); });
 }
 
 PyObject* module_backward(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
@@ -200,10 +230,7 @@ PyObject* module_grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
                                  .is_grads_batched = truth(arguments, 7, false),
                                  .no_grad_vars = cuts};
     std::vector<Tensor> grads;
-    {
-      const ReleaseGil unlocked;
-      grads = grad_between(outputs, inputs, seeds, options);
-    }
+    run_naming_holders([&] { grads = grad_between(outputs, inputs, seeds, options); });
     return result(std::move(grads));
   });
 }
@@ -215,6 +242,15 @@ PyObject* reaches_others(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const std::vector<Tensor> tensors = to_seeds(args[0], "tensors");
     const std::vector<Tensor> own = to_seeds(args[1], "own");
     return PyBool_FromLong(autograd::reaches_other_leaves(tensors, own) ? 1 : 0);
+  });
+}
+
+// (tensor, sequence): see reach.h.
+PyObject* is_carried(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    check_count("_is_carried", count, 2);
+    const auto sequence = static_cast<uint64_t>(to_int64(args[1]));
+    return PyBool_FromLong(autograd::is_carried(tensor_of(args[0]), sequence) ? 1 : 0);
   });
 }
 
@@ -263,6 +299,7 @@ constexpr const char* kGradDoc =
 PyMethodDef kFunctions[] = {
     {"backward", as_method(module_backward), METH_FASTCALL | METH_KEYWORDS, kBackwardDoc},
     {"grad", as_method(module_grad), METH_FASTCALL | METH_KEYWORDS, kGradDoc},
+    {"_is_carried", as_method(is_carried), METH_FASTCALL, nullptr},
     {"_reaches_others", as_method(reaches_others), METH_FASTCALL, nullptr},
     {},
 };
