@@ -473,7 +473,7 @@ def become_leaf(program, choices):
     others = [other for other in program.pool if other.family.storage is one.family.storage]
     if len(others) > 1 or program.captive or program.functions or one.family.storage.is_inference:
         raise SkipError
-    if one.family.storage in program.world.read_again or one.family.born < 0:
+    if one.family.is_used or one.family.born < 0:
         raise SkipError
     if program.world.inference or one.family.history is not None or one.dtype == "any":
         raise SkipError

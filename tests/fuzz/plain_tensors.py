@@ -84,6 +84,7 @@ class Family:
     def __init__(self, storage, shape, history=None):
         self.storage, self.shape, self.history = storage, shape, history
         self.generation = 0
+        self.is_used = False  # by an op, whose node may hold the tensor itself
         self.retaining = []  # its tensors that keep their gradient
         self.born = next(_clock)
 
@@ -176,7 +177,6 @@ class World:
         self.autocast = False
         self.loose = False  # what is saved is not told: in checkpoints, under autocast
         self.checkpointed = None  # the tensors that the checkpoint around is given
-        self.read_again = set()  # memory that functions of checkpoints read
         self.results = None  # what the selective checkpoint around keeps of its function
         self.captured = ()  # of each checkpoint around: its begin, what it reads from before
         self.tainted = set()
@@ -202,10 +202,10 @@ class World:
 
     def use(self, one):
         """The operand of an op."""
+        one.family.is_used = True
         for begun, reads in self.captured:
             if one.family.born < begun:
                 reads.append(one.saved())
-                self.read_again.add(one.family.storage)
         if not self.records:
             return tape.constant(one.value.copy())
         if one.is_cut and one.family.needs:
