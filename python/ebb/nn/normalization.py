@@ -92,7 +92,7 @@ class RMSNorm(Norm):
 
     Args:
         normalized_shape: Sizes of those dims.
-        eps: Added to the mean square; the dtype's epsilon if None.
+        eps: Added to the mean square; the dtype's epsilon if None, float32's for half types.
         elementwise_affine: Whether there is a weight.
         device: Where they are; the default one if None.
         dtype: Of the weight; float32 if None.

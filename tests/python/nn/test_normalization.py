@@ -236,6 +236,17 @@ def test_rms_norm_without_eps_adds_that_of_the_dtype():
     np.testing.assert_allclose(numpy_of(F.rms_norm(x, [4])), np.full((1, 4), wanted), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [ebb.float16, ebb.bfloat16])
+def test_rms_norm_without_eps_adds_that_of_float32_to_half_types(dtype):
+    x = ebb.full([1, 4], 1e-3, dtype=dtype, requires_grad=True)
+    y = x.detach().double().requires_grad_()
+    got, wanted = F.rms_norm(x, [4]), F.rms_norm(y, [4], eps=2.0**-23)
+    seed = ebb.tensor([[1.0, 0.0, 0.0, 0.0]])
+    got.backward(seed.to(dtype)), wanted.backward(seed.double())
+    np.testing.assert_allclose(numpy_of(got.double()), numpy_of(wanted), rtol=2.0**-8)
+    np.testing.assert_allclose(numpy_of(x.grad.double()), numpy_of(y.grad), rtol=2.0**-8)
+
+
 def test_normalize_divides_by_the_norm_and_survives_zeros():
     x = leaf_of([[3.0, 4.0], [0.0, 0.0]])
     out = F.normalize(x)

@@ -178,8 +178,8 @@ ChannelNorm channels_of(const char* op, const Tensor& input, bool training, doub
 
 double default_eps(DType dtype) {
   switch (dtype) {
-    case DType::float16: return 0x1p-10;
-    case DType::bfloat16: return 0x1p-7;
+    case DType::float16:
+    case DType::bfloat16:
     case DType::float32: return std::numeric_limits<float>::epsilon();
     default: return std::numeric_limits<double>::epsilon();
   }

@@ -44,7 +44,8 @@ EBB_API NormGrads native_batch_norm_backward(const Tensor& grad, const Tensor& i
                                              const Tensor& var, bool training, double eps,
                                              int64_t parts);
 
-/// What rms_norm adds to the mean square if no eps is given: the dtype's.
+/// What rms_norm adds to the mean square if no eps is given: that of the dtype computed in, float32
+/// for half types.
 EBB_API double default_eps(DType dtype);
 
 }  // namespace ebb::ops::impl
