@@ -73,6 +73,18 @@ def names_in(formula: str) -> list[tuple[str, str]]:
     return [(match[1], match[3] or "") for match in _NAME.finditer(code)]
 
 
+def makes_intermediates(formula: str) -> bool:
+    """Whether a formula is more than one call of an op."""
+    formula = re.sub(r"\bconj\((\w+)\)", r"\1", formula)  # of real numbers, themselves
+    one_call = r"(?!rules::)[\w:]+\([\w:., ]*\)|\w+ [-+*/] \w+"
+    return re.fullmatch(one_call, formula) is None
+
+
+def passes_or_masks(formula: str) -> bool:
+    """Whether a formula gives the gradient in places and 0 elsewhere: nothing is rounded."""
+    return re.fullmatch(r"where\(.*, (grad_out, 0|0, grad_out)\)", formula) is not None
+
+
 def plan_node(op: Op) -> NodePlan:
     """Work out edges, formulas and saved values of an op's node."""
     plan = NodePlan(op)

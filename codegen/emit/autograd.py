@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from codegen.cpp import Form, environment, forms, op_header, render_with_ops
 from codegen.emit.jvp import has_rule, needs_operand
-from codegen.formulas import NodePlan, Rule, plan_node
+from codegen.formulas import NodePlan, Rule, makes_intermediates, passes_or_masks, plan_node
 from codegen.model import Family, Op
 from codegen.signature import TYPES, ParamType, SchemaError
 
@@ -65,16 +65,18 @@ class NodeView:
         is_cut = self.op.dtype_rule and names and makes_intermediates(rule.text)
         return ["grad_out", *names] if is_cut else []
 
+    def sums_products(self, rule: Rule) -> bool:
+        """Whether a formula multiplies the gradient by an operand; the product may be summed."""
+        saved = [one.name for one in self.plan.operands if rule in one.needed_by]
+        return not self.block_operands(rule) and any(name in self.op.promoted for name in saved)
+
+    def in_float(self, rule: Rule) -> list[str]:
+        """What such a formula takes in float32 if it is of a half type."""
+        return [] if passes_or_masks(rule.text) else self.block_operands(rule)
+
     def widened(self, rule: Rule) -> list[str]:
         """Operands of such a formula that may be narrower than the op computed in."""
         return [name for name in self.block_operands(rule) if name in self.op.promoted]
-
-
-def makes_intermediates(formula: str) -> bool:
-    """Whether a formula is more than one call of an op."""
-    formula = re.sub(r"\bconj\((\w+)\)", r"\1", formula)  # of real numbers, themselves
-    one_call = r"(?!rules::)[\w:]+\([\w:., ]*\)|\w+ [-+*/] \w+"
-    return re.fullmatch(one_call, formula) is None
 
 
 class Recorder:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from codegen.cpp import Form, environment, render_with_ops
-from codegen.formulas import names_in
+from codegen.formulas import makes_intermediates, names_in
 from codegen.model import Family, Op
 from codegen.signature import SchemaError
 
@@ -29,6 +29,14 @@ class JvpView:
             )
         self.result = op.differentiable_results[0]
         self.list = next((param.name for param in self.inputs if param.type.is_tensor_list), "")
+
+    @property
+    def in_float(self) -> bool:
+        """Whether half types are computed in float32: more than one op would round each result."""
+        given = self.op.jvp
+        formulas = given.values() if isinstance(given, dict) else self.op.grad.values()
+        is_element_wise = self.op.dtype_rule and given != "linear"
+        return bool(is_element_wise) and any(map(makes_intermediates, formulas))
 
     @property
     def result_type(self) -> str:

@@ -50,6 +50,16 @@ def test_mul0_is_zero_where_its_first_operand_is_zero():
     assert first[1].tolist() == [0.0, 0.0, 2.0]
 
 
+def test_div0_is_zero_where_its_first_operand_is_zero():
+    zero, singular = leaf_of([0.0, 0.0, 6.0]), leaf_of([0.0, math.nan, 3.0])
+    out = OPS.div0(zero, singular)
+    assert out.tolist() == [0.0, 0.0, 2.0]
+    first = ebb.autograd.grad([out.sum()], [zero, singular], create_graph=True)
+    assert first[1].tolist() == [0.0, 0.0, -2 / 3]
+    (second,) = ebb.autograd.grad([first[1].sum()], [singular])
+    assert second.tolist()[2] == pytest.approx(4 / 9)
+
+
 def test_the_gradient_of_mul0_is_zero_where_none_arrives():
     for values in ([math.inf, 2.0], [math.nan, 2.0]):
         singular, other = leaf_of(values), leaf_of([3.0, 4.0])

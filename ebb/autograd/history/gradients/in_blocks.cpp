@@ -89,6 +89,26 @@ class Blocks {
 
 }  // namespace
 
+Tensor detail::cast_to_float(const Tensor& half) { return cast(half, DType::float32); }
+
+DType detail::common_half(std::initializer_list<const Tensor*> operands) {
+  DType half = DType::float32;
+  for (const Tensor* const operand : operands) {
+    if (!operand->defined()) continue;
+    const DType dtype = operand->dtype();
+    if (!is_floating(dtype) && !is_complex(dtype)) continue;
+    if (!is_half(dtype) || (is_half(half) && half != dtype)) return DType::float32;
+    half = dtype;
+  }
+  return half;
+}
+
+Tensor detail::cast_to_half(const Tensor& result, DType half) { return cast(result, half); }
+
+Tensor to_be_summed(const Tensor& grad, IntSpan operand_sizes) {
+  return equal(grad.sizes(), operand_sizes) ? grad : detail::cast_to_float(grad);
+}
+
 Tensor detail::widened_beside(const Tensor& operand, DType grad) {
   const DType own = operand.dtype();
   const DType real = real_type_of(grad);
@@ -106,6 +126,10 @@ Tensor detail::large_in_blocks(std::span<const Tensor> operands,
   if (!can_be_cut(operands)) return formula(operands.data());
   const Shape shape = shape_of(operands);
   if (checked_numel("in_blocks", shape, 1) == 0) return formula(operands.data());
+  // Terms of a sum are not rounded first.
+  const bool is_summed = std::any_of(operands.begin(), operands.end(), [&](const Tensor& operand) {
+    return !equal(operand.sizes(), shape);
+  });
   Blocks blocks(shape);
   std::vector<Tensor> parts(operands.size());
   Tensor out;
@@ -114,7 +138,11 @@ Tensor detail::large_in_blocks(std::span<const Tensor> operands,
       parts[index] = blocks.part_of(operands[index]);
     }
     const Tensor part = formula(parts.data());
-    if (!out.defined()) out = ops::empty(shape, part.dtype(), part.device());
+    if (!out.defined()) {
+      const DType given = operands[0].dtype();
+      const bool is_narrowed = is_half(given) && !is_summed;
+      out = ops::empty(shape, is_narrowed ? given : part.dtype(), part.device());
+    }
     // Not by copy_: `out` is new, and its version stays 0.
     const auto convert = ops::kernel_for("in_blocks", kernels::cast_kernels, part);
     convert(ops::context_of(out), ops::view_of(part), ops::view_of(blocks.part_of(out)));

@@ -1,5 +1,5 @@
-// ebb/kernels/cpu/pointwise/binary.cpp -- add, sub, mul, mul0, div, maximum, minimum and the
-// fused gradients of relu and tanh for floating types. Integers, bool and complex are in
+// ebb/kernels/cpu/pointwise/binary.cpp -- add, sub, mul, mul0, div, div0, maximum, minimum and
+// the fused gradients of relu and tanh for floating types. Integers, bool and complex are in
 // plain.cpp.
 #include "ebb/kernels/cpu/each_target.h"
 #include "ebb/kernels/cpu/simd/math-inl.h"
@@ -7,6 +7,7 @@
 #include "ebb/kernels/cpu/simd/rows-inl.h"
 #include "ebb/kernels/tables/add.h"
 #include "ebb/kernels/tables/div.h"
+#include "ebb/kernels/tables/div0.h"
 #include "ebb/kernels/tables/maximum.h"
 #include "ebb/kernels/tables/minimum.h"
 #include "ebb/kernels/tables/mul.h"
@@ -47,6 +48,12 @@ struct Div {
   template <class D, class V>
   HWY_INLINE V operator()(D, V lhs, V rhs) const {
     return hn::Div(lhs, rhs);
+  }
+};
+struct Div0 {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V lhs, V rhs) const {
+    return hn::IfThenElse(hn::Eq(lhs, hn::Zero(d)), lhs, hn::Div(lhs, rhs));
   }
 };
 /// NaN if either is NaN: x86 gives the second operand then, so the first must be asked for.
@@ -103,6 +110,7 @@ void fill_binary() {
   fill_by_pairs<Mul>(mul_kernels);
   fill_by_pairs<Mul0>(mul0_kernels);
   fill<Div>(div_kernels);
+  fill<Div0>(div0_kernels);
   fill<Maximum>(maximum_kernels);
   fill<Minimum>(minimum_kernels);
   fill<ReluBackward>(relu_backward_kernels);

@@ -12,6 +12,7 @@
 #include "ebb/kernels/tables/cos.h"
 #include "ebb/kernels/tables/cosh.h"
 #include "ebb/kernels/tables/div.h"
+#include "ebb/kernels/tables/div0.h"
 #include "ebb/kernels/tables/exp.h"
 #include "ebb/kernels/tables/log.h"
 #include "ebb/kernels/tables/mul.h"
@@ -97,6 +98,7 @@ void fill_sums() {
   set_complex(neg_kernels, neg);
   set_complex(square_kernels, square);
   set_complex(div_kernels, [](auto lhs, auto rhs) { return lhs / rhs; });
+  set_complex(div0_kernels, []<typename T>(T lhs, T rhs) { return lhs == T{} ? lhs : lhs / rhs; });
 }
 
 }  // namespace
