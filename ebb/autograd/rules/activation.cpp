@@ -16,7 +16,9 @@
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/mul0.h"
 #include "ebb/autograd/ops/sigmoid.h"
+#include "ebb/autograd/ops/softplus.h"
 #include "ebb/autograd/ops/square.h"
+#include "ebb/autograd/ops/tanh.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/base/quotes.h"
@@ -49,6 +51,14 @@ Tensor gelu_tanh_second(const Tensor& weight, const Tensor& input) {
   const Tensor slope = (squared * (3 * kCubic) + 1) * kTwoRoot;
   const Tensor bend = (1 - gate * 2) * square(slope) + input * (6 * kCubic * kTwoRoot);
   return mul0(weight, change * (slope * 2 + input * bend));
+}
+
+/// mish is x t with t = tanh(softplus(x)), whose slope is u = s (1 - t^2) with s = sigmoid(x), and
+/// that has the slope u (1 - s - 2 s t).
+Tensor mish_second(const Tensor& weight, const Tensor& input) {
+  const Tensor s = sigmoid(input), t = tanh(softplus(input));
+  const Tensor steep = s * (1 - square(t));
+  return mul0(weight, steep * (2 + input * (1 - s - s * t * 2)));
 }
 
 Tensor softplus_grad(const Tensor& grad, const Tensor& input, const Scalar& beta,

@@ -9,6 +9,7 @@ namespace ebb::autograd::rules {
 Tensor silu_second(const Tensor& weight, const Tensor& input);
 Tensor gelu_erf_second(const Tensor& weight, const Tensor& input);
 Tensor gelu_tanh_second(const Tensor& weight, const Tensor& input);
+Tensor mish_second(const Tensor& weight, const Tensor& input);
 Tensor softplus_grad(const Tensor& grad, const Tensor& input, const Scalar& beta,
                      const Scalar& threshold);
 

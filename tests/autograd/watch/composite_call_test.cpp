@@ -50,7 +50,7 @@ TEST(CompositeCall, TellsTheNameOfAMissingKernelBehindItsOwn) {
 }
 
 TEST(CompositeCall, NamesNobodyAfterwards) {
-  EXPECT_THROW(hardswish(Tensor()), Error);
+  EXPECT_THROW(hardsigmoid(Tensor()), Error);
   EXPECT_STREQ(ShapeError("add: bad").what(), "add: bad");
 }
 

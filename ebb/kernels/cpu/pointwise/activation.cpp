@@ -9,9 +9,13 @@
 #include "ebb/kernels/tables/gelu_erf_backward.h"
 #include "ebb/kernels/tables/gelu_tanh.h"
 #include "ebb/kernels/tables/gelu_tanh_backward.h"
+#include "ebb/kernels/tables/hardswish.h"
+#include "ebb/kernels/tables/hardswish_backward.h"
 #include "ebb/kernels/tables/leaky_relu.h"
 #include "ebb/kernels/tables/leaky_relu_backward.h"
 #include "ebb/kernels/tables/logsigmoid.h"
+#include "ebb/kernels/tables/mish.h"
+#include "ebb/kernels/tables/mish_backward.h"
 #include "ebb/kernels/tables/sigmoid.h"
 #include "ebb/kernels/tables/sigmoid_backward.h"
 #include "ebb/kernels/tables/silu.h"
@@ -154,6 +158,58 @@ struct GeluTanhBackward {
   }
 };
 
+/// tanh(softplus(x)) is n / (n + 2), with e = exp(x) and n = e (e + 2). Beyond 20 it is 1.
+template <class D, class V>
+HWY_INLINE V exp_for_mish(D d, V x) {
+  const V far = hn::Set(d, hn::TFromD<D>{20});
+  return exp_of(d, hn::IfThenElse(hn::IsNaN(x), x, hn::Min(x, far)));
+}
+struct Mish {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V two = hn::Set(d, 2), e = exp_for_mish(d, x);
+    const V n = hn::Mul(e, hn::Add(e, two));
+    return hn::Mul(x, hn::Div(n, hn::Add(n, two)));
+  }
+};
+/// e ((e + 2) (n + 2) + 4 x (e + 1)) / (n + 2)^2.
+struct MishBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V given) const {
+    const V x = within_gates(d, given);
+    using T = hn::TFromD<D>;
+    const V one = hn::Set(d, 1), two = hn::Set(d, 2), e = exp_for_mish(d, x);
+    const V below = hn::MulAdd(e, hn::Add(e, two), two);
+    const V bend = hn::Mul(hn::Mul(hn::Set(d, 4), x), hn::Add(e, one));
+    const V sum = hn::MulAdd(hn::Add(e, two), below, bend);
+    constexpr SlopeNearZero<T> near_zero{
+        T(-1.1924312114715576172),
+        T(-3.04393759495e-9),
+        {T(0.266947914051572507), T(0.204731264086556681), T(0.041907811654177735),
+         T(-0.0202718359284222406), T(-0.0158147189682697239), T(-0.00335392003563084091)}};
+    const V slope = hn::Mul(hn::Div(e, below), hn::Div(sum, below));
+    return masked_product(d, grad, near_zero(d, x, slope));
+  }
+};
+/// x clamp(x + 3, 0, 6) / 6.
+struct HardSwish {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V six = hn::Set(d, 6), raised = hn::Add(x, hn::Set(d, 3));
+    const V held = hn::Min(hn::Max(raised, hn::Zero(d)), six);
+    return hn::Mul(x, hn::Div(hn::IfThenElse(hn::IsNaN(x), x, held), six));
+  }
+};
+/// 0 up to -3, 1 from 3 on.
+struct HardSwishBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V x) const {
+    const V three = hn::Set(d, 3), between = hn::Add(x, hn::Set(d, hn::TFromD<D>(1.5)));
+    const V above = hn::IfThenElse(hn::Ge(x, three), hn::Set(d, 1), hn::Div(between, three));
+    return masked_product(d, grad, hn::IfThenZeroElse(hn::Le(x, hn::Neg(three)), above));
+  }
+};
+
 struct LeakyRelu {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V slope) const {
@@ -201,6 +257,10 @@ void fill_activation() {
   fill<GeluErfBackward>(gelu_erf_backward_kernels);
   fill<GeluTanh>(gelu_tanh_kernels);
   fill<GeluTanhBackward>(gelu_tanh_backward_kernels);
+  fill<Mish>(mish_kernels);
+  fill<MishBackward>(mish_backward_kernels);
+  fill<HardSwish>(hardswish_kernels);
+  fill<HardSwishBackward>(hardswish_backward_kernels);
   fill<LeakyRelu>(leaky_relu_kernels);
   fill<LeakyReluBackward>(leaky_relu_backward_kernels);
   fill<Elu>(elu_kernels);
