@@ -16,6 +16,8 @@ Tensor index_add_grad_source(const Tensor& grad, int64_t dim, const Tensor& inde
 Tensor scatter_grad_src(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan src_shape);
 Tensor index_copy_grad_source(const Tensor& grad, int64_t dim, const Tensor& index,
                               IntSpan source_shape);
+/// How the product changes with the input: the product of what src brings.
+Tensor scatter_prod_slope(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src);
 // Of what scatter puts together (scatter_reduce.cpp).
 Tensor scatter_prod_grad_src(const Tensor& grad, const Tensor& input, int64_t dim,
                              const Tensor& index, const Tensor& src);

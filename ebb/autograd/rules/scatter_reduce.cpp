@@ -7,6 +7,7 @@
 #include "ebb/autograd/ops/gather.h"
 #include "ebb/autograd/ops/logical_and.h"
 #include "ebb/autograd/ops/narrow.h"
+#include "ebb/autograd/ops/ones_like.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/scatter_add.h"
 #include "ebb/autograd/ops/scatter_prod.h"
@@ -30,7 +31,9 @@ Tensor covered(const Tensor& src, const Tensor& index) {
 }
 
 /// The product of all others that go where each element of `part`, what the index covers, goes.
-Tensor others(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& part) {
+Tensor others(const Tensor& narrow_input, int64_t dim, const Tensor& index,
+              const Tensor& narrow_part) {
+  const Tensor input = widened(narrow_input), part = widened(narrow_part);
   const Tensor is_zero = eq(part, 0);
   const Tensor nonzero = where(is_zero, 1, part);
   const Tensor product = gather(scatter_prod(input, dim, index, nonzero), dim, index);
@@ -57,6 +60,11 @@ Sharers sharers(const Tensor& input, int64_t dim, const Tensor& index, const Ten
 
 }  // namespace
 
+Tensor scatter_prod_slope(const Tensor& input, int64_t dim, const Tensor& index,
+                          const Tensor& src) {
+  return scatter_prod(ones_like(widened(input)), dim, index, widened(src));
+}
+
 Tensor scatter_prod_grad_src(const Tensor& grad, const Tensor& input, int64_t dim,
                              const Tensor& index, const Tensor& src) {
   const Tensor factors = conj(others(input, dim, index, covered(src, index)));
@@ -67,7 +75,7 @@ Tensor scatter_prod_jvp_src(const Tensor& tangent, const Tensor& input, int64_t 
                             const Tensor& index, const Tensor& src) {
   const Tensor part = covered(src, index);
   const Tensor changes = covered(tangent, index) * others(input, dim, index, part);
-  return scatter_add(zeros_like(input), dim, index, changes);
+  return scatter_add(zeros_like(widened(input)), dim, index, changes);
 }
 
 std::vector<Tensor> scatter_extremum_grads(const Tensor& grad, const Tensor& input, int64_t dim,

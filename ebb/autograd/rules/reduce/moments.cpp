@@ -21,8 +21,11 @@
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/mul0.h"
 #include "ebb/autograd/ops/neg.h"
+#include "ebb/autograd/ops/norm.h"
 #include "ebb/autograd/ops/ones_like.h"
 #include "ebb/autograd/ops/real.h"
+#include "ebb/autograd/ops/softmax.h"
+#include "ebb/autograd/ops/std.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
@@ -99,6 +102,20 @@ Tensor as_input(const Tensor& input, const Tensor& out) {
   return input.dtype() == out.dtype() ? input : cast(input, out.dtype());
 }
 
+/// A deviation with the reduced dims. That of half numbers may be subnormal, and is made again.
+Tensor kept_std(const Tensor& input, const Tensor& out, std::optional<IntSpan> dim,
+                double correction, bool keepdim) {
+  if (is_half(input.dtype())) return std(widened(input), dim, correction, true);
+  return with_reduced_dims(out, input.sizes(), dim, keepdim);
+}
+
+/// The same of a norm.
+Tensor kept_norm(const Tensor& input, const Tensor& out, double p, std::optional<IntSpan> dim,
+                 bool keepdim) {
+  if (is_half(input.dtype())) return norm(widened(input), p, dim, true);
+  return with_reduced_dims(out, input.sizes(), dim, keepdim);
+}
+
 /// The slopes of a norm that each element knows from the norm alone.
 Tensor norm_slopes(const Tensor& input, const Tensor& kept, double p) {
   if (p == 0) return zeros_like(input);
@@ -123,12 +140,18 @@ Tensor along_norm(const Tensor& weight, const Tensor& input, const Tensor& kept,
 }
 
 /// `weight` times the share of each element: exp(input - out).
-Tensor along_softmax(const Tensor& weight, const Tensor& input, const Tensor& kept) {
+Tensor along_softmax(const Tensor& weight, const Tensor& input, const Tensor& kept, IntSpan dim) {
+  if (is_half(input.dtype()) && dim.size() == 1) {
+    // The difference from a rounded result would be a share that is off by as many percent.
+    const Tensor is_nothing = eq(kept, -std::numeric_limits<double>::infinity());
+    const Tensor shares = softmax(where(is_nothing, 0, input), dim[0], DType::float32);
+    return mul0(weight, where(is_nothing, 0, shares));
+  }
   return in_blocks(
       [](const Tensor& w, const Tensor& x, const Tensor& total) {
         // Nothing but -inf: all shares are 0.
         const Tensor is_nothing = eq(real(total), -std::numeric_limits<double>::infinity());
-        return mul0(w, conj(exp(sub(x, where(is_nothing, 0, total)))));
+        return mul0(w, conj(exp(sub(widened(x), where(is_nothing, 0, total)))));
       },
       weight, input, kept);
 }
@@ -147,39 +170,39 @@ Tensor var_jvp(const Tensor& tangent, const Tensor& input, std::optional<IntSpan
 
 Tensor std_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
                 std::optional<IntSpan> dim, double correction, bool keepdim) {
-  const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
+  const Tensor kept = kept_std(input, out, dim, correction, keepdim);
   return along_std(with_reduced_dims(grad, input.sizes(), dim, keepdim), input, kept, dim,
                    correction);
 }
 
 Tensor std_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out,
                std::optional<IntSpan> dim, double correction, bool keepdim) {
-  const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
+  const Tensor kept = kept_std(input, out, dim, correction, keepdim);
   return sum(real(along_std(conj(tangent), input, kept, dim, correction)), dim, keepdim);
 }
 
 Tensor norm_grad(const Tensor& grad, const Tensor& input, const Tensor& out, double p,
                  std::optional<IntSpan> dim, bool keepdim) {
-  const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
+  const Tensor kept = kept_norm(input, out, p, dim, keepdim);
   return along_norm(with_reduced_dims(grad, input.sizes(), dim, keepdim), input, kept, p, dim);
 }
 
 Tensor norm_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, double p,
                 std::optional<IntSpan> dim, bool keepdim) {
-  const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
+  const Tensor kept = kept_norm(input, out, p, dim, keepdim);
   return sum(along_norm(tangent, input, kept, p, dim), dim, keepdim);
 }
 
 Tensor logsumexp_grad(const Tensor& grad, const Tensor& input, const Tensor& out, IntSpan dim,
                       bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return along_softmax(with_reduced_dims(grad, input.sizes(), dim, keepdim), input, kept);
+  return along_softmax(with_reduced_dims(grad, input.sizes(), dim, keepdim), input, kept, dim);
 }
 
 Tensor logsumexp_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, IntSpan dim,
                      bool keepdim) {
   const Tensor kept = with_reduced_dims(out, input.sizes(), dim, keepdim);
-  return sum(conj(along_softmax(conj(tangent), input, kept)), dim, keepdim);
+  return sum(conj(along_softmax(conj(tangent), input, kept, dim)), dim, keepdim);
 }
 
 }  // namespace ebb::autograd::rules

@@ -5,6 +5,8 @@
 // factors are multiplied, then pairs of pairs, up to one product; on the way back each half of a
 // pair gets the slope of the pair times the other half. All of it is recorded, so it can be
 // differentiated again. On a device it is always the tree: asking for zeros would wait for it.
+#include "ebb/autograd/ops/prod.h"
+
 #include <vector>
 
 #include "ebb/autograd/history/grad_mode.h"
@@ -25,6 +27,7 @@
 #include "ebb/autograd/ops/transpose.h"
 #include "ebb/autograd/ops/unsqueeze.h"
 #include "ebb/autograd/rules/reduce/reduce.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/core/tensor/meta.h"
 
 namespace ebb::autograd::rules {
@@ -63,10 +66,12 @@ Tensor slopes_by_tree(const Tensor& factors, const Tensor& grad) {
 }
 
 /// grad times the product of all other factors, along the last dim; `grad` and `out` have size 1
-/// there.
-Tensor slopes(const Tensor& grad, const Tensor& factors, const Tensor& out) {
-  if (factors.numel() == 0) return mul0(grad, factors);
+/// there. A product of half numbers may have left their range, and is made again.
+Tensor slopes(const Tensor& grad, const Tensor& given, const Tensor& result) {
+  if (given.numel() == 0) return mul0(grad, given);
+  const Tensor factors = widened(given);
   if (may_have_zero(factors)) return slopes_by_tree(conj(factors), grad);
+  const Tensor out = is_half(result.dtype()) ? prod(factors, -1, true) : result;
   return in_blocks(
       [](const Tensor& g, const Tensor& x, const Tensor& o) { return mul0(g, conj(div(o, x))); },
       grad, factors, out);
@@ -94,10 +99,10 @@ Tensor prod_dim_grad(const Tensor& grad, const Tensor& input, const Tensor& out,
   if (input.ndim() == 1) return prod_grad(grad, input, out);  // no dim is left to keep the place
   const int64_t dims[] = {dim};
   const auto last = [&](const Tensor& kept) { return transpose(kept, dim, -1); };
-  const auto widened = [&](const Tensor& reduced) {
+  const auto spread = [&](const Tensor& reduced) {
     return last(with_reduced_dims(reduced, input.sizes(), IntSpan(dims), keepdim));
   };
-  return last(slopes(widened(grad), last(cast_like(input, out)), widened(out)));
+  return last(slopes(spread(grad), last(cast_like(input, out)), spread(out)));
 }
 
 Tensor prod_dim_jvp(const Tensor& tangent, const Tensor& input, const Tensor& out, int64_t dim,
