@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
@@ -57,8 +58,8 @@ const Tensor& hardtanh_(const Tensor& self, const Scalar& min_val, const Scalar&
 
 Tensor softsign(const Tensor& input) {
   const autograd::operands::softsign call(input);
-  const Tensor numbers = autograd::in_default_dtype(input);
-  return numbers / (abs(numbers) + 1);
+  const auto compute = [](const Tensor& x) { return x / (abs(x) + 1); };
+  return autograd::through_float(compute, autograd::in_default_dtype(input));
 }
 
 Tensor celu(const Tensor& input, double alpha) {
@@ -77,7 +78,9 @@ Tensor glu(const Tensor& input, int64_t dim) {
   if (size % 2 != 0) {
     throw ShapeError(str("glu: needs an even size along dim ", dim, ", got ", size));
   }
-  return narrow(input, dim, 0, half) * sigmoid(narrow(input, dim, half, half));
+  const auto compute = [](const Tensor& x, const Tensor& gate) { return x * sigmoid(gate); };
+  return autograd::through_float(compute, narrow(input, dim, 0, half),
+                                 narrow(input, dim, half, half));
 }
 
 Tensor prelu(const Tensor& input, const Tensor& weight) {

@@ -4,6 +4,7 @@
 // Each sets the location of its caller, so that errors name the user's line and not this file.
 #include "ebb/autograd/operands/contraction.h"
 
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/add.h"
@@ -304,7 +305,10 @@ Tensor cross(const Tensor& input, const Tensor& other, std::optional<int64_t> di
   const auto turned = [&](const Tensor& one, int64_t by) {
     return roll(one, Shape{by}, Shape{axis});
   };
-  return turned(input, -1) * turned(other, 1) - turned(input, 1) * turned(other, -1);
+  const auto compute = [&](const Tensor& lhs, const Tensor& rhs) {
+    return turned(lhs, -1) * turned(rhs, 1) - turned(lhs, 1) * turned(rhs, -1);
+  };
+  return autograd::through_float(compute, input, other);
 }
 
 Tensor trace(const Tensor& input) {

@@ -1,6 +1,7 @@
 // ebb/autograd/composites/distance.cpp -- distances between points, and norms of slices.
 #include "ebb/autograd/operands/distance.h"
 
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
@@ -89,7 +90,10 @@ Tensor factors(const char* op, const Tensor& input, double p, int64_t dim, doubl
 
 Tensor dist(const Tensor& input, const Tensor& other, const Scalar& p) {
   const autograd::operands::dist call(input, other);
-  return norm(sizes_of(input - other), p.to_double());
+  const auto compute = [&](const Tensor& input, const Tensor& other) {
+    return norm(sizes_of(input - other), p.to_double());
+  };
+  return autograd::through_float(compute, input, other);
 }
 
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p,
@@ -104,28 +108,39 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p,
   check_exponent("cdist", p);
   const bool is_product = wants_product(compute_mode, x1, x2);
   if (p == 2 && is_product) return euclidean(x1, x2);
-  return lengths(unsqueeze(x1, -2) - unsqueeze(x2, -3), p);
+  const auto apart = [&](const Tensor& from, const Tensor& to) {
+    return lengths(unsqueeze(from, -2) - unsqueeze(to, -3), p);
+  };
+  return autograd::through_float(apart, x1, x2);
 }
 
 Tensor pdist(const Tensor& input, double p) {
   const autograd::operands::pdist call(input);
   check_ndim("pdist", "input", input, 2, 2);
   check_exponent("pdist", p);
-  const Tensor pairs = to_device(combinations(arange(input.size(0))), input.device());
-  const Tensor difference =
-      index_select(input, 0, select(pairs, 1, 0)) - index_select(input, 0, select(pairs, 1, 1));
-  return lengths(difference, p);
+  const auto compute = [&](const Tensor& input) {
+    const Tensor pairs = to_device(combinations(arange(input.size(0))), input.device());
+    const Tensor difference =
+        index_select(input, 0, select(pairs, 1, 0)) - index_select(input, 0, select(pairs, 1, 1));
+    return lengths(difference, p);
+  };
+  return autograd::through_float(compute, input);
 }
 
 Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   const autograd::operands::renorm call(input);
-  return input * factors("renorm", input, p.to_double(), dim, maxnorm.to_double());
+  check_ndim("renorm", "input", input, 2, kMaxDims);
+  const auto compute = [&](const Tensor& x) {
+    return x * factors("renorm", x, p.to_double(), dim, maxnorm.to_double());
+  };
+  return autograd::through_float(compute, input);
 }
 
 const Tensor& renorm_(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   const autograd::operands::renorm_inplace call(self);
   // The norm keeps what it was taken of.
-  return self *= factors("renorm_", clone(self), p.to_double(), dim, maxnorm.to_double());
+  return self *= factors("renorm_", autograd::in_float(clone(self)), p.to_double(), dim,
+                         maxnorm.to_double());
 }
 
 }  // namespace ebb

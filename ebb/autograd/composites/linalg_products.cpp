@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/linalg_cross.h"
@@ -72,8 +73,11 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
     throw ShapeError(str("linalg_vecdot: x and y need one size along dim ", dim, ", got ",
                          describe(x), " and ", describe(y)));
   }
-  const Tensor products = conj(x) * y;
-  return sum(products, Shape{dim}, false, products.dtype());
+  const auto compute = [&](const Tensor& lhs, const Tensor& rhs) {
+    const Tensor products = conj(lhs) * rhs;
+    return sum(products, Shape{dim}, false, products.dtype());
+  };
+  return autograd::through_float(compute, x, y);
 }
 
 Tensor linalg_cross(const Tensor& input, const Tensor& other, int64_t dim) {
@@ -92,7 +96,10 @@ Tensor linalg_cross(const Tensor& input, const Tensor& other, int64_t dim) {
   const auto turned = [&](const Tensor& one, int64_t by) {
     return roll(one, Shape{by}, Shape{dim});
   };
-  return turned(input, -1) * turned(other, 1) - turned(input, 1) * turned(other, -1);
+  const auto compute = [&](const Tensor& lhs, const Tensor& rhs) {
+    return turned(lhs, -1) * turned(rhs, 1) - turned(lhs, 1) * turned(rhs, -1);
+  };
+  return autograd::through_float(compute, input, other);
 }
 
 Tensor linalg_multi_dot(std::span<const Tensor> tensors) {
