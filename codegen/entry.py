@@ -66,7 +66,7 @@ TEST_KEYS = (
     *("equivalent", "unordered", "refuses", "geometry", "bad", "special"),
 )
 DOMAINS = ("real", "positive", "above_one", "unit", "signed_unit", "nonzero", "off_kink")
-SPECIAL_TESTS = ("values", "nan", "gradient", "dtypes", "complex", "masked", "all")
+SPECIAL_TESTS = ("values", "nan", "gradient", "dtypes", "complex", "masked", "half", "all")
 # Rules of vmap (python/ebb/func/rules.py); none: a sample at a time.
 BATCH_RULES = (
     "pointwise",
