@@ -69,7 +69,8 @@ def forward(program, model, one, instead=None):
     if "input" in model.hooks:
         given = result(program, lambda x: tape.scale(x, 2.0), [], [given])
     if "after" in model.hooks:
-        own = any(one.family is leaf.family for leaf in model.leaves.values())
+        inside = [*model.leaves.values(), *(instead or {}).values()]
+        own = any(one.family is leaf.family for leaf in inside)
         if own or not given.needs or not world.records:
             raise SkipError
         given = bounded(program, given, 2.0)
@@ -146,7 +147,7 @@ def fits(model, one):
         np.broadcast_shapes(one.shape, weight.shape)
     except ValueError:
         return False
-    return one.dtype == weight.dtype
+    return one.dtype == weight.dtype != "any"
 
 
 HOOKS = {

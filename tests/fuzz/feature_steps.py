@@ -193,12 +193,12 @@ def fit(one, other):
 
 
 def same_shape(one, other):
-    return one.shape == other.shape and one.dtype == other.dtype
+    return one.shape == other.shape and one.dtype == other.dtype != "any"
 
 
 def matrices(one, other):
     fits = len(one.shape) == len(other.shape) == 2 and one.shape[1] == other.shape[0]
-    return fits and one.dtype == other.dtype
+    return fits and one.dtype == other.dtype != "any"
 
 
 FITS = {"same": same_shape, "matrices": matrices}
