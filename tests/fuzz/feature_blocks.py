@@ -120,7 +120,11 @@ def checkpoint(program, choices):
     try:
         captured = (*world.captured, (program.frozen, []))
         results = [] if call == "do.selective" else world.results
-        held = {"checkpointed": arguments, "captured": captured, "results": results}
+        held = {
+            "checkpointed": [*(world.checkpointed or []), *arguments],
+            "captured": captured,
+            "results": results,
+        }
         inside = changed(world, packs=False, **held)  # hooks further out see nothing of it
         with program.block(f"def {name}({listed}):"), inside:
             program.body(1 + choices.below(4))
