@@ -213,11 +213,11 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, double var, bool full,
                          double eps, Reduction reduction) {
   const autograd::operands::gaussian_nll_loss_number call(input, target);
-  // Beside tensors without dims a number of a wider type would count as one of them.
-  const bool has_dims = input.ndim() > 0 || target.ndim() > 0;
-  const DType dtype = has_dims ? autograd::widened(input.dtype()) : input.dtype();
-  const Tensor spread = ebb::full(IntSpan(), var, dtype, input.device());
-  return gaussian_nll_loss(input, target, spread, full, eps, reduction);
+  const auto compute = [&](const Tensor& input, const Tensor& target) {
+    const Tensor spread = ebb::full(IntSpan(), var, input.dtype(), input.device());
+    return gaussian_nll_loss(input, target, spread, full, eps, reduction);
+  };
+  return autograd::through_float(compute, input, target);
 }
 
 Tensor poisson_nll_loss(const Tensor& given, const Tensor& target, bool log_input, bool full,

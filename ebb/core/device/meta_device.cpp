@@ -20,7 +20,7 @@ constexpr uint64_t kAlignment = 64;
 
 int allocate(int, size_t bytes, NativeStream, void** memory) {
   static std::atomic<uint64_t> taken{0};
-  if (bytes > kMostBytes) return 1;
+  if (bytes > kMostBytes) return kNoMemoryLeft;
   const uint64_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const uint64_t offset = taken.fetch_add(room, std::memory_order_relaxed) % kAddresses;
   *memory = reinterpret_cast<void*>(kFirstAddress + offset);
