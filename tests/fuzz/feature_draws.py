@@ -135,9 +135,10 @@ class Program:
         except tape.ReadError:
             self.refused(code)
             self.objects.pop("kept", None)  # hooks of the run may have been called
-            for one in [*self.leaves, *self.objects_of("retaining")]:
-                self.emit(f"{one.name}.grad = None")
-                one.grad = None
+            for one in self.leaves:
+                if one.loses_grad:  # whether the hook was called is not known
+                    self.emit(f"{one.name}.grad = None")
+                    one.grad = None
             return None
         except SkipError:
             self.objects.pop("kept", None)

@@ -118,6 +118,7 @@ def post_hook(program, choices):
             leaf.grad = None
 
     one.post_hooks.append(call)
+    one.loses_grad = one.loses_grad or bool(clears)
     program.objects_of("hooks").append((name, one.post_hooks, call))
     program.emit(
         f"{name} = {one.name}.register_post_accumulate_grad_hook(log.leaf({name!r}, {clears}))"

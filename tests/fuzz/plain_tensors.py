@@ -107,6 +107,7 @@ class Plain:
         self.has_siblings = False  # one of several results of its node
         self.grad = None
         self.is_untold = False  # nobody knows what its grad is
+        self.loses_grad = False  # a hook takes its grad away
         self.adding_hooks, self.post_hooks = [], []
         self._node, self._generation = node, family.generation
         self._fresh = None
