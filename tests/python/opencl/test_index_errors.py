@@ -19,7 +19,6 @@ ROWS = {
     "index_select_1": lambda x, i: x.index_select(1, i),
     "index_select_of_nothing": lambda x, i: x[:, :0].index_select(0, i),
     "gather": lambda x, i: x.gather(0, i.reshape(1, 3)),
-    "take_along_dim": lambda x, i: ebb.take_along_dim(x[:3], i.reshape(3, 1), 1),
     "scatter": lambda x, i: x.scatter(1, i.reshape(1, 3), 7.0),
     "scatter_src": lambda x, i: x.scatter(1, i.reshape(3, 1), x),
     "scatter_add": lambda x, i: x.scatter_add(0, i.reshape(1, 3), x),
