@@ -107,7 +107,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p,
   }
   check_exponent("cdist", p);
   const bool is_product = wants_product(compute_mode, x1, x2);
-  if (p == 2 && is_product) return euclidean(x1, x2);
+  if (p == 2 && is_product) return autograd::through_float(euclidean, x1, x2);
   const auto apart = [&](const Tensor& from, const Tensor& to) {
     return lengths(unsqueeze(from, -2) - unsqueeze(to, -3), p);
   };

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ebb/autograd/history/grad_mode.h"
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/arange.h"
@@ -148,9 +149,12 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, co
   ops::infer::check_ndim(op, "input", input, 1, kMaxDims);
   check_same_shape(op, "target", target, input);
   const bool is_label = !is_floating(target.dtype());
-  Tensor losses = logistic_loss(input, is_label ? cast(target, input.dtype()) : target);
-  if (weight.defined()) losses = losses * weight;
-  return reduced(mean(losses, kLastDim), reduction, losses.dtype());
+  const auto compute = [&](const Tensor& input, const Tensor& target, const Tensor& weight) {
+    Tensor losses = logistic_loss(input, is_label ? cast(target, input.dtype()) : target);
+    if (weight.defined()) losses = losses * weight;
+    return reduced(mean(losses, kLastDim), reduction, losses.dtype());
+  };
+  return autograd::through_float(compute, input, target, weight);
 }
 
 }  // namespace ebb

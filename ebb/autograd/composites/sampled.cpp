@@ -1,6 +1,7 @@
 // ebb/autograd/composites/sampled.cpp -- differences and integrals of functions known at points.
 #include "ebb/autograd/operands/sampled.h"
 
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/cast.h"
@@ -84,14 +85,20 @@ Tensor trapezoid(const Tensor& y, const Tensor& x, double dx, int64_t dim) {
   const autograd::operands::trapezoid call(y, x);
   check_ndim("trapezoid", "y", y, 1, kMaxDims);
   const int axis = normalize_dim("trapezoid", dim, y);
-  return sum(areas("trapezoid", y, x, dx, axis), Shape{int64_t{axis} - y.ndim()});
+  const auto compute = [&](const Tensor& y, const Tensor& x) {
+    return sum(areas("trapezoid", y, x, dx, axis), Shape{int64_t{axis} - y.ndim()});
+  };
+  return autograd::through_float(compute, y, x);
 }
 
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, double dx, int64_t dim) {
   const autograd::operands::cumulative_trapezoid call(y, x);
   check_ndim("cumulative_trapezoid", "y", y, 1, kMaxDims);
   const int axis = normalize_dim("cumulative_trapezoid", dim, y);
-  return cumsum(areas("cumulative_trapezoid", y, x, dx, axis), int64_t{axis} - y.ndim());
+  const auto compute = [&](const Tensor& y, const Tensor& x) {
+    return cumsum(areas("cumulative_trapezoid", y, x, dx, axis), int64_t{axis} - y.ndim());
+  };
+  return autograd::through_float(compute, y, x);
 }
 
 }  // namespace ebb

@@ -16,9 +16,11 @@
 #include "ebb/autograd/ops/log.h"
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/mul0.h"
+#include "ebb/autograd/ops/neg.h"
 #include "ebb/autograd/ops/real.h"
 #include "ebb/autograd/ops/rsub.h"
 #include "ebb/autograd/ops/sgn.h"
+#include "ebb/autograd/ops/sigmoid.h"
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/where.h"
@@ -50,15 +52,29 @@ Tensor in_loss(const Tensor& values, Reduction reduction) {
 Tensor difference_loss_jvp(const Tensor& tangent, const Tensor& input, const Tensor& target,
                            std::string_view kind, double beta, Reduction reduction) {
   const Shape shape = broadcast_shapes("difference_loss", input.sizes(), target.sizes());
-  const Tensor values =
-      difference_loss_backward(expand(tangent, shape), input, target, kind, beta, Reduction::none);
-  return in_loss(values, reduction);
+  const auto compute = [&](const Tensor& t, const Tensor& x, const Tensor& y) {
+    const Tensor values =
+        difference_loss_backward(expand(t, shape), x, y, kind, beta, Reduction::none);
+    return in_loss(values, reduction);
+  };
+  if (reduction == Reduction::none) return compute(tangent, input, target);
+  return through_float(compute, tangent, input, target);
+}
+
+Tensor difference_loss_grad(const Tensor& grad, const Tensor& input, const Tensor& target,
+                            std::string_view kind, double beta, Reduction reduction) {
+  const auto compute = [&](const Tensor& g, const Tensor& x, const Tensor& y) {
+    return difference_loss_backward(g, x, y, kind, beta, reduction);
+  };
+  const bool is_summed = !equal(input.sizes(), target.sizes());
+  if (!is_summed) return compute(grad, input, target);
+  return compute(in_float(grad), in_float(input), in_float(target));
 }
 
 Tensor l1_loss_grad(const Tensor& grad, const Tensor& input, const Tensor& target,
                     Reduction reduction) {
   if (!is_complex(promote(input.dtype(), target.dtype()))) {
-    return difference_loss_backward(grad, input, target, "absolute", 0.0, reduction);
+    return difference_loss_grad(grad, input, target, "absolute", 0.0, reduction);
   }
   const Tensor direction = sgn(sub(input, target));
   const int64_t count = reduction == Reduction::mean ? direction.numel() : 1;
@@ -80,20 +96,17 @@ Tensor difference_loss_bend(const Tensor& tangent, const Tensor& grad, const Ten
   const int64_t count = checked_numel("difference_loss", shape, 1);
   return in_blocks(
       [&](const Tensor& t, const Tensor& g, const Tensor& x, const Tensor& y) {
-        Tensor share = mul(t, g);
+        Tensor share = mul(in_float(t), in_float(g));
         if (reduction == Reduction::mean) share = div(share, count);
         if (kind == "square") return mul(share, 2);
         if (kind == "absolute" || beta == 0) return mul(share, 0);
-        const Tensor below = mul(share, is_below(x, y, beta));
+        const Tensor below = mul(share, is_below(in_float(x), in_float(y), beta));
         return kind == "huber" ? below : div(below, beta);
       },
       expand(tangent, shape), grad, input, target);
 }
 
-Tensor logistic_bend(const Tensor& slope, const Tensor& target) {
-  const Tensor share = add(slope, target);
-  return mul(share, rsub(share, 1));
-}
+Tensor logistic_bend(const Tensor& input) { return mul(sigmoid(input), sigmoid(neg(input))); }
 
 Tensor bernoulli_slope(const Tensor& input, const Tensor& target) {
   const Tensor spread = mul(input, rsub(input, 1));

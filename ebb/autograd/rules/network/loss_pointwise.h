@@ -13,6 +13,9 @@ namespace ebb::autograd::rules {
 /// backward op for the gradient that arrived there.
 Tensor difference_loss_jvp(const Tensor& tangent, const Tensor& input, const Tensor& target,
                            std::string_view kind, double beta, kernels::Reduction reduction);
+/// The gradient of a difference loss for its input; wider than a half type where it is summed.
+Tensor difference_loss_grad(const Tensor& grad, const Tensor& input, const Tensor& target,
+                            std::string_view kind, double beta, kernels::Reduction reduction);
 /// The gradient of l1_loss for its input: for complex numbers made of their difference, recorded.
 Tensor l1_loss_grad(const Tensor& grad, const Tensor& input, const Tensor& target,
                     kernels::Reduction reduction);
@@ -24,8 +27,8 @@ Tensor difference_loss_bend(const Tensor& tangent, const Tensor& grad, const Ten
                             const Tensor& target, std::string_view kind, double beta,
                             kernels::Reduction reduction);
 
-/// s (1 - s) with s = slope + target.
-Tensor logistic_bend(const Tensor& slope, const Tensor& target);
+/// s (1 - s) with s = sigmoid(input).
+Tensor logistic_bend(const Tensor& input);
 
 /// The slopes of bernoulli_loss: (x - t) / (x (1 - x)), whose divisor is at least 1e-12, and
 /// log(1 - x) - log(x), whose logarithms are at least -100.

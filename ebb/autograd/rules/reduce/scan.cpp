@@ -2,6 +2,7 @@
 //
 // Both are made of shifted slices: after each round an element holds what twice as many elements up
 // to it give. The gradients of those are exact with zeros and infinities, in every order.
+#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operands/running.h"
 #include "ebb/autograd/ops/cast.h"
@@ -38,12 +39,15 @@ Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   ops::infer::check_defined("cumprod", "input", input);
   const int axis = normalize_dim("cumprod", dim, input);
   const DType natural = is_differentiable(input.dtype()) ? input.dtype() : DType::int64;
-  return scanned(cast(input, dtype.value_or(natural)), axis, &mul);
+  const auto compute = [&](const Tensor& x) { return scanned(x, axis, &mul); };
+  return autograd::through_float(compute, cast(input, dtype.value_or(natural)));
 }
 
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {
   const autograd::operands::logcumsumexp call(input);
-  return scanned(clone(input), normalize_dim("logcumsumexp", dim, input), &logaddexp);
+  const int axis = normalize_dim("logcumsumexp", dim, input);
+  const auto compute = [&](const Tensor& x) { return scanned(clone(x), axis, &logaddexp); };
+  return autograd::through_float(compute, input);
 }
 
 }  // namespace ebb
