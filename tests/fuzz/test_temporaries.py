@@ -41,8 +41,15 @@ def allowed(row, key="temporaries"):
     return next(iter(map(int, row.test.get(key, {}))), 0)
 
 
+def float_copies(row, dtype):
+    """What is made of several ops computes half types in float32: operands, and its result."""
+    is_half = getattr(ebb, dtype).is_floating_point and getattr(ebb, dtype).itemsize == 2
+    tensors = sum(param["type"] in ("Tensor", "Tensor?") for param in row.params)
+    return 4 * (tensors + 1) if is_half and row.data["is_composite"] else 0
+
+
 def check(row, dtype, each, measure=temporaries.of_call):
-    each *= max(1, getattr(ebb, dtype).itemsize / 4)
+    each = each * max(1, getattr(ebb, dtype).itemsize / 4) + float_copies(row, dtype)
     for growth, case, size in growths(row, dtype, measure):
         if growth <= each + SLACK:
             continue
