@@ -22,6 +22,9 @@ bool is_there(const Node& node, const AutogradMeta* meta) {
                      [&](const auto& entry) { return entry.second == meta; });
 }
 
+/// Of a gradient that is gone, as one is whose leaf died on another thread, there is none.
+uint32_t version_of(const Tensor& grad) { return grad.defined() ? grad.version() : 0; }
+
 /// Whether a gradient may be added to in place, so that its numbers have to be kept.
 bool needs_copy(const Tensor& before) {
   return before.defined() && !is_grad_enabled() && (before.gate_bits() & gate::kNotStrided) == 0;
@@ -40,14 +43,14 @@ bool Undo::add(Node& node, AutogradMeta& meta, Tensor grad) {
   }
   entry.after = meta.grad();
   if (!entry.after.is_same(entry.before)) entry.copy = {};
-  entry.version = entry.after.version();
+  entry.version = version_of(entry.after);
   entry.is_settled = !node.is_accumulator();
   return true;
 }
 
 void Undo::settle() {
   Entry& entry = entries_.back();
-  entry.version = entry.after.version();
+  entry.version = version_of(entry.after);
   entry.is_settled = true;
 }
 
