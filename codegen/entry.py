@@ -1,7 +1,8 @@
 # codegen/entry.py -- from the files of ops/ to the model: each row is checked as it is read.
 #
-# A file is parsed with its line numbers kept, each entry is checked against the manual
-# (ops/README.md), and every mistake names file, line and op. Start reading at load_family().
+# A file is parsed with its line numbers kept, each entry is checked against ops/schema.yaml
+# (schema.py) and then as a whole, and every mistake names file, line and op. Start reading at
+# load_family().
 """Reads and checks the op table."""
 
 from __future__ import annotations
@@ -16,102 +17,12 @@ import yaml
 
 from codegen.device_text import parse_device
 from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
-from codegen.model import NAMESPACES, Family, Op, SavedValue
+from codegen.model import Family, Op, SavedValue
 from codegen.operators import OperatorUse, parse_operator
+from codegen.schema import KEYS, LOADER, RowError, check_keys, check_names, nearest
 from codegen.signature import Param, SchemaError, Signature, parse_params, parse_signature
 
-KEYS = (
-    "op",
-    "doc",
-    "dtypes",
-    "dtype",
-    "kernel",
-    "device",
-    "impl",
-    "composite",
-    "check",
-    "devices",
-    "layouts",
-    "sparse",
-    "reads",
-    "grad",
-    "joint",
-    "save",
-    "not_differentiable",
-    "jvp",
-    "inplace",
-    "out",
-    "method",
-    "skip",
-    "namespace",
-    "aliases",
-    "spellings",
-    "ignored",
-    "averaging",
-    "numbers",
-    "defaults",
-    "python",
-    "operator",
-    "cost",
-    "amp",
-    "poles",
-    "generator",
-    "batch",
-    "test",
-)
-TEST_KEYS = (
-    *("none", "numpy", "inputs", "domain", "args", "constant", "dtype", "result_dtypes"),
-    *("index_dtype", "dtypes", "layouts", "matrices", "phases", "positive", "signs", "sizes"),
-    *("nan_of_nothing", "ends_list", "needs_elements", "temporaries", "backward_temporaries"),
-    *("equivalent", "unordered", "refuses", "geometry", "bad", "special"),
-)
-DOMAINS = ("real", "positive", "above_one", "unit", "signed_unit", "nonzero", "off_kink")
-SPECIAL_TESTS = ("values", "nan", "gradient", "dtypes", "complex", "masked", "half", "all")
-# Rules of vmap (python/ebb/func/rules.py); none: a sample at a time.
-BATCH_RULES = (
-    "pointwise",
-    "dims",
-    "new_dim",
-    "aligned",
-    "first",
-    "last",
-    "fill",
-    "images",
-    "shape",
-    "permute",
-    "as_strided",
-    "lists",
-    "matmul",
-    "linear",
-    "conv",
-    "affine",
-    "loss",
-    "class_loss",
-    "none",
-)
-PYTHON_KINDS = ("both", "method", "function", "private")
-# The dtype that a call computes in under autocast (ebb/autograd/history/casts/autocast.h).
-AMP_LISTS = ("none", "lower", "float32", "widest", "first")
-# What decides whether a call takes long enough to release the GIL.
-COSTS = ("elements", "view", "copy", "product", "product_transposed")
 DTYPE_RULES = ("promote", "promote_float")
-CHECKS = (
-    "rank",
-    "min_rank",
-    "max_rank",
-    "dim",
-    "in_range",
-    "same_dtype",
-    "not_empty",
-    "holds",
-    "converts",
-    "integer_power",
-    "no_zero_divisor",
-)
-
-
-# libyaml's where PyYAML was built with it: ten times as fast as the one in Python.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load_family(path: Path, shown_as: str | None = None) -> Family:
@@ -170,6 +81,11 @@ class _Entry:
                 self.fail(f"key `{key.value}` is given twice")
             self.values[key.value] = constructor.construct_object(value, deep=True)
             self.lines[key.value] = self.line
+            if isinstance(value, yaml.MappingNode):
+                inner = {
+                    f"{key.value}.{one.value}": one.start_mark.line + 1 for one, _ in value.value
+                }
+                self.lines.update(inner)
             if key.value == "op":
                 self.name = str(self.values["op"]).split("(")[0].strip()
 
@@ -182,16 +98,13 @@ class _Entry:
         try:
             return parse(*arguments)
         except SchemaError as error:
-            self.fail(str(error), key)
+            self.fail(str(error), error.path if isinstance(error, RowError) else key)
 
     def to_op(self) -> Op:
         self.line = self.op_line
-        if not isinstance(self.values.get("op"), str):
-            self.fail("needs `op:` with a signature, got none")
-        for key in self.values:
-            if key not in KEYS:
-                self.fail(f"unknown key `{key}`; known are {', '.join(KEYS)}", key)
+        self.guarded("op", check_keys, self.values)
         signature = self.guarded("op", parse_signature, self.values["op"])
+        self.guarded("op", check_names, self.values, signature)
         rule, _, result = str(self.values.get("dtype", "")).partition("->")
         op = Op(
             signature=signature,
@@ -202,31 +115,31 @@ class _Entry:
             dtypes=self.accepted(signature),
             dtype_rule=rule.strip(),
             result_dtype=self.result_dtype(result.strip()),
-            is_impl=self.flag("impl"),
+            is_impl=self.value("impl"),
             composite=self.composite(),
-            devices=self.choice("devices", ("one", "any"), "one"),
-            layouts=self.choice("layouts", ("strided", "any"), "strided"),
+            devices=self.value("devices"),
+            layouts=self.value("layouts"),
             sparse=self.sparse(signature),
-            reads=self.choice("reads", ("values", "geometry"), "values"),
-            has_inplace=self.choice("inplace", (True, False, "copy"), False) is not False,
+            reads=self.value("reads"),
+            has_inplace=self.value("inplace") is not False,
             copies_inplace=self.values.get("inplace") == "copy",
             has_out=self.values.get("out") is True,
-            copies_out=self.choice("out", (True, False, "copy"), False) == "copy",
-            is_method=self.flag("method"),
+            copies_out=self.value("out") == "copy",
+            is_method=self.value("method"),
             skip=self.text("skip"),
             namespace=self.namespace(signature),
             aliases=self.aliases(),
             spellings=self.spellings(signature),
             ignored=self.ignored(signature),
             averaging=self.averaging(signature),
-            takes_numbers=self.flag("numbers"),
-            defaults=self.defaults(signature),
-            python=self.choice("python", PYTHON_KINDS, "both"),
-            cost=self.choice("cost", COSTS, "elements"),
-            takes_generator=self.choice("generator", (True, False, "place"), False) is not False,
+            takes_numbers=self.value("numbers"),
+            defaults={name: str(one) for name, one in self.value("defaults").items()},
+            python=self.value("python"),
+            cost=self.value("cost"),
+            takes_generator=self.value("generator") is not False,
             has_generator_place=self.values.get("generator") == "place",
-            batch=self.choice("batch", ("", *BATCH_RULES), ""),
-            test=self.tests(),
+            batch=self.value("batch"),
+            test=self.value("test"),
             not_differentiable=tuple(self.strings("not_differentiable")),
         )
         op.saved_values = self.saved_values()
@@ -249,27 +162,12 @@ class _Entry:
             self.fail(f"`dtype` needs bool, real or complex behind `->`, got `{text}`", "dtype")
         return known[text]
 
-    def tests(self) -> dict[str, Any]:
-        """What the generic tests try; what they do not know, none of them would."""
-        found = self.values.get("test") or {}
-        if not isinstance(found, dict):
-            self.fail(f"`test` needs keys, got {found!r}", "test")
-        named = (
-            ("test", found, TEST_KEYS),
-            ("test.domain", [found.get("domain", "real")], DOMAINS),
-            ("test.special", found.get("special", {}), SPECIAL_TESTS),
-        )
-        for where, names, known in named:
-            for name in names:
-                if name not in known:
-                    self.fail(f"`{where}`: unknown `{name}`; known are {', '.join(known)}", "test")
-        return found
+    def value(self, key: str) -> Any:
+        """What the row says, or what rows without the key have."""
+        return self.values.get(key, KEYS[key].default)
 
     def text(self, key: str) -> str:
-        value = self.values.get(key, "")
-        if not isinstance(value, str):
-            self.fail(f"`{key}` needs text, got {value!r}", key)
-        return " ".join(value.split())
+        return " ".join(self.values.get(key, "").split())
 
     def sparse(self, signature: Signature) -> str:
         """What a call with a sparse operand means; `values`: the op on what that stores."""
@@ -281,31 +179,16 @@ class _Entry:
         function = f"[&](const Tensor& stored) {{ return {signature.name}({given}); }}"
         return f'rules::on_values("{signature.name}", {names[0]}, {function})'
 
-    def flag(self, key: str) -> bool:
-        value = self.values.get(key, False)
-        if not isinstance(value, bool):
-            self.fail(f"`{key}` needs true or false, got {value!r}", key)
-        return value
-
     def strings(self, key: str) -> list[str]:
         value = self.values.get(key, [])
-        value = [value] if isinstance(value, str) else value
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            self.fail(f"`{key}` needs a list of names, got {value!r}", key)
-        return value
-
-    def choice(self, key: str, known: tuple[Any, ...], default: Any) -> Any:
-        value = self.values.get(key, default)
-        if value not in known:
-            self.fail(f"`{key}` needs one of {', '.join(map(str, known))}, got {value!r}", key)
-        return value
+        return [value] if isinstance(value, str) else value
 
     def composite(self) -> str:
         value = self.values.get("composite", "")
         return "hand-written" if value is True else self.text("composite")
 
     def namespace(self, signature: Signature) -> str:
-        value = self.choice("namespace", ("", *NAMESPACES), "")
+        value = self.value("namespace")
         if value and not signature.name.startswith(f"{value}_"):
             self.fail(f"`namespace: {value}` needs a name that starts with {value}_", "namespace")
         return value
@@ -313,7 +196,7 @@ class _Entry:
     def aliases(self) -> tuple[str, ...]:
         found = tuple(self.strings("aliases"))
         for alias in found:
-            if "." in alias and alias.partition(".")[0] not in NAMESPACES:
+            if "." in alias and alias.partition(".")[0] not in KEYS["namespace"].values:
                 self.fail(f"`aliases` needs a namespace before the point, got {alias}", "aliases")
         return found
 
@@ -322,11 +205,6 @@ class _Entry:
         value = self.values.get("dtypes", "any")
         if isinstance(value, str):
             value = dict.fromkeys(names, value)
-        if not isinstance(value, dict):
-            self.fail(f"`dtypes` needs a class or one per parameter, got {value!r}", "dtypes")
-        for name in value:
-            if name not in names:
-                self.fail(f"`dtypes` names `{name}`, which is no tensor parameter", "dtypes")
         return {
             name: self.guarded("dtypes", parse_class, str(value.get(name, "any"))) for name in names
         }
@@ -338,7 +216,7 @@ class _Entry:
             for name, value in self.values.get("spellings", {}).items()
         }
         for name, spelled in found.items():
-            if name not in names or set(spelled) & set(names):
+            if set(spelled) & set(names):
                 self.fail(f"`spellings` needs `parameter: other names`, got `{name}`", "spellings")
         return found
 
@@ -357,13 +235,6 @@ class _Entry:
             self.fail(f"`averaging` needs a parameter of a loss, got `{value}`", "averaging")
         return value
 
-    def defaults(self, signature: Signature) -> dict[str, str]:
-        value = self.values.get("defaults", {})
-        for name in value:
-            if name not in [param.name for param in signature.params]:
-                self.fail(f"`defaults` names `{name}`, which is no parameter", "defaults")
-        return {name: str(default) for name, default in value.items()}
-
     def saved_values(self) -> tuple[SavedValue, ...]:
         saved = []
         for declared, expression in (self.values.get("save") or {}).items():
@@ -380,8 +251,6 @@ class _Entry:
             self.fail(
                 f"`dtype` needs one of {', '.join(DTYPE_RULES)}, got {op.dtype_rule!r}", "dtype"
             )
-        if not op.is_pointwise and op.dtype_rule:
-            self.fail("`dtype` is for pointwise ops only; a body decides its own", "dtype")
         promoted = [dtypes for name, dtypes in op.dtypes.items() if not op.is_condition(name)]
         default = image(op.dtype_rule, promoted[-1] if promoted else ())
         uses = [
@@ -405,18 +274,18 @@ class _Entry:
         )
 
     def checks(self, op: Op) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        names = [param.name for param in op.params]
         parsed = []
         for one in self.strings("check"):
             match = re.fullmatch(r"(\w+)\(([^()]*)\)", one.strip())
-            if not match or match[1] not in CHECKS:
-                self.fail(
-                    f"`check` needs one of {', '.join(CHECKS)} with operands, got `{one}`", "check"
-                )
+            if not match or match[1] not in KEYS["check"].values:
+                known = ", ".join(KEYS["check"].values)
+                self.fail(f"`check` needs one of {known} with operands, got `{one}`", "check")
             arguments = tuple(part.strip() for part in match[2].split(","))
-            names = [param.name for param in op.params]
             for name in arguments:
                 if not name.isdigit() and name not in names:
-                    self.fail(f"`check` names `{name}`, which is no parameter", "check")
+                    text = f"`check` names `{name}`, which is no parameter{nearest(name, names)}"
+                    self.fail(text, "check")
             parsed.append((match[1], arguments))
         return tuple(parsed)
 
@@ -424,8 +293,6 @@ class _Entry:
         value = self.values.get("grad")
         names = [param.name for param in (*op.tensors, *op.tensor_lists)]
         if op.composite:
-            if value is not None:
-                self.fail("`grad` is not for composites: their parts have gradients", "grad")
             return {}
         if value == "none" or not names:
             return {}
@@ -434,9 +301,6 @@ class _Entry:
         if not isinstance(value, dict):
             self.fail("needs `grad: none`, `grad: refused` or a formula per tensor parameter")
         formulas = {name: str(formula) for name, formula in value.items()}
-        for name in formulas:
-            if name not in names:
-                self.fail(f"`grad` names `{name}`, which is no tensor parameter", "grad")
         for name in names:
             if name not in formulas:
                 self.fail(f"`grad` needs a formula or `none` for `{name}`", "grad")
@@ -474,7 +338,7 @@ class _Entry:
 
     def amp(self, op: Op) -> str:
         """Its list; an op that computes, and is recorded, must be on one."""
-        value = self.choice("amp", AMP_LISTS, "") if "amp" in self.values else ""
+        value = self.values.get("amp", "")
         may_be_cast = (
             not op.is_inplace
             and op.composite != "hand-written"
@@ -493,14 +357,11 @@ class _Entry:
             return "none"
         if op.cost != "elements":
             return "lower"
-        self.fail(f"needs `amp`, one of {', '.join(AMP_LISTS)}")
+        self.fail(f"needs `amp`, one of {', '.join(KEYS['amp'].values)}")
 
     def poles(self, op: Op) -> dict[str, tuple[float | str, ...]]:
         """By tensor parameter: the numbers at which a result may be infinite, or `any`."""
-        value = self.values.get("poles", {})
-        names = {param.name for param in op.tensors}
-        if not isinstance(value, dict) or not names.issuperset(value):
-            self.fail("`poles` needs {tensor parameter: numbers}", "poles")
+        value = self.value("poles")
         return {
             name: ("any",)
             if pole == "any"
@@ -509,16 +370,12 @@ class _Entry:
         }
 
     def check_whole(self, op: Op) -> None:
-        if not op.doc:
-            self.fail("needs `doc` with at least one sentence, got none")
-        if op.sparse and (op.composite or op.layouts == "any"):
+        if op.sparse and op.layouts == "any":
             self.fail("`sparse` is for ops that know strided operands only", "sparse")
         if op.has_generator_place and (
             op.has_out or op.copies_out or any(param.keyword_only for param in op.params)
         ):
             self.fail("`generator: place` is not for ops with arguments by name only", "generator")
-        if op.is_impl and op.composite:
-            self.fail("`impl` and `composite` exclude each other", "composite")
         if op.composite and any(kind != "same_dtype" for kind, _ in op.checks):
             self.fail(
                 "a composite knows `check: same_dtype(a, b)` alone; its body does others", "check"
@@ -531,10 +388,3 @@ class _Entry:
             self.fail("`inplace` needs a tensor as first parameter", "inplace")
         if len(op.tensor_lists) > 1:
             self.fail("needs at most one list of tensors", "op")
-        for name in op.not_differentiable:
-            if name not in [result.name for result in op.results]:
-                self.fail(
-                    f"`not_differentiable` names `{name}`, which is no result", "not_differentiable"
-                )
-        if not op.test:
-            self.fail("needs `test` rows, or `test: {none: why}`")

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from codegen.kernel_types import SIGNATURES  # noqa: E402
 from codegen.model import Family  # noqa: E402
 from codegen.modules import load_modules  # noqa: E402
 from codegen.optimizers import load_optimizers  # noqa: E402
+from codegen.schema import SCHEMA, json_schema  # noqa: E402
 from codegen.signature import SchemaError  # noqa: E402
 
 FAMILY_EMITTERS = [ops.emit, autograd.emit, jvp.emit, python.emit]
@@ -56,7 +58,7 @@ FIRST = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", 
 
 def find_families() -> tuple[str, ...]:
     """The names of all files of the table."""
-    found = {path.stem for path in (ROOT / "ops").glob("*.yaml")}
+    found = {path.stem for path in (ROOT / "ops").glob("*.yaml") if path != SCHEMA}
     return (*(name for name in FIRST if name in found), *sorted(found - set(FIRST)))
 
 
@@ -85,7 +87,7 @@ def family_files(name: str) -> dict[str, str]:
 def common_files() -> dict[str, str]:
     """What is generated from the whole table."""
     families = load_all()
-    files: dict[str, str] = {}
+    files = {"ops.schema.json": json.dumps(json_schema(), indent=1) + "\n"}
     for emit in COMMON_EMITTERS:
         files.update(emit(families))
     return files
@@ -117,7 +119,7 @@ def print_outputs() -> None:
     folder = Path(__file__).parent
     for source in sorted([*folder.rglob("*.py"), *folder.glob("templates/*")]):
         print("source", source)
-    for path in (*SIGNATURES, *FUNCTIONS):
+    for path in (*SIGNATURES, *FUNCTIONS, SCHEMA):
         print("source", path)
     for family in FAMILIES:
         print("table", table_path(family))

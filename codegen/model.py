@@ -15,10 +15,6 @@ from codegen.dtypes import KernelUse
 from codegen.operators import OperatorUse
 from codegen.signature import Param, Result, Signature
 
-# Modules of the package whose functions are rows named `<namespace>_<name>`.
-NAMESPACES = ("linalg", "fft", "special")
-
-
 # How the formula of a gradient begins that is refused.
 REFUSAL = "autograd::refused_gradient("
 
@@ -64,7 +60,7 @@ class Op:
     copies_out: bool = False  # `out=` of front ends, into which the results are copied
     is_method: bool = False
     skip: str = ""
-    namespace: str = ""  # one of NAMESPACES: the module that has the function
+    namespace: str = ""  # linalg, fft or special: the module that has the function
     aliases: tuple[str, ...] = ()  # more names; linalg.name in a namespace
     spellings: dict[str, tuple[str, ...]] = field(
         default_factory=dict
@@ -75,8 +71,8 @@ class Op:
     defaults: dict[str, str] = field(default_factory=dict)  # to show where other overloads lack it
     python: str = "both"
     operators: tuple[OperatorUse, ...] = ()  # what languages write for a call
-    cost: str = "elements"  # one of COSTS
-    amp: str = "none"  # one of AMP_LISTS
+    cost: str = "elements"  # elements, view, copy, product or product_transposed
+    amp: str = "none"  # none, lower, float32, widest or first
     poles: dict[str, tuple[float | str, ...]] = field(default_factory=dict)  # of infinities
     takes_generator: bool = False
     batch: str = ""  # the rule of vmap; empty: what follows from the row

@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 import yaml
 
-from codegen.entry import LOADER
 from codegen.model import Family, Op
+from codegen.schema import LOADER
 from codegen.signature import TYPES, Param, SchemaError, parse_signature
 
 HEADER = ("doc", "includes", "args", "base", "shown", "returns", "modules")

@@ -1,6 +1,6 @@
 # tools/op_examples.py -- writes the examples in the help of ops that have none: ops/examples/.
 #
-# An example is the shortest case of the op's row (ops/README.md) with numbers of one decimal, run
+# An example is the shortest case of the op's row (ops/schema.yaml) with numbers of one decimal, run
 # by the release build. Examples that are there stay as they are, so one may be bettered by hand;
 # tests/python/package/test_help.py runs all of them.
 """Usage: PYTHONPATH=build/release/python python -m tools.op_examples [FAMILY...]"""

@@ -10,8 +10,9 @@ from __future__ import annotations
 from codegen.cpp import environment, render_with_ops
 from codegen.dtypes import DTYPES
 from codegen.emit.operators import operators_of
-from codegen.model import NAMESPACES, Family
+from codegen.model import Family
 from codegen.python_function import python_functions
+from codegen.schema import KEYS
 
 
 def emit(family: Family) -> dict[str, str]:
@@ -56,6 +57,6 @@ def emit_common(families: list[Family]) -> dict[str, str]:
         ),
         **{
             f"python/ebb/_{space}.pyi": space_stub.render(space=space, functions=functions)
-            for space in NAMESPACES
+            for space in KEYS["namespace"].values
         },
     }

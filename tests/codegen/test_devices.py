@@ -43,7 +43,7 @@ def test_a_row_per_kernel_has_its_expressions_by_kind(tmp_path):
         ),
         ("masked_product(", "product(", "`device` names `product`, which is no operand of halved"),
         ("K(0.5))", "K(0.5)", "`device` needs an expression, got 'masked_product"),
-        ("{floating: -input,", "{real: -input,", "`device` needs an expression or {kind: expr"),
+        ("{floating: -input,", "{real: -input,", "`device` needs keys among floating, integer, b"),
         (
             '"~input"}',
             '"~input", bool: input}',

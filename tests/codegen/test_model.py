@@ -26,8 +26,12 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("kernel:", "kernal:", "ops/little.yaml:4: half: unknown key `kernal`; known are op, doc,"),
-        ("  doc: Half of it.\n", "", "ops/little.yaml:1: half: needs `doc` with at least one"),
+        (
+            "kernel:",
+            "kernal:",
+            "ops/little.yaml:4: half: unknown key `kernal`, the nearest is `kernel`",
+        ),
+        ("  doc: Half of it.\n", "", "ops/little.yaml:1: half: needs `doc`, such as `doc: "),
         (
             "Tensor input",
             "Tensr input",
@@ -56,40 +60,66 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
         (
             "  test: {numpy: input / 2}\n",
             "",
-            "ops/little.yaml:1: half: needs `test` rows, or `test: {none: why}`",
+            "ops/little.yaml:1: half: needs `test`, such as `test: {numpy: np.exp(input), ",
         ),
         (
             "doc:",
             "dtypes: floats\n  doc:",
             "ops/little.yaml:2: half: unknown dtype class `floats`; known are any, standard,",
         ),
-        ("doc:", "inplace: maybe\n  doc:", "ops/little.yaml:2: half: `inplace` needs one of True"),
+        (
+            "doc:",
+            "inplace: maybe\n  doc:",
+            "ops/little.yaml:2: half: `inplace` needs true or false, or one of copy, got 'maybe'",
+        ),
+        (
+            "doc:",
+            "cost: vew\n  doc:",
+            "ops/little.yaml:2: half: `cost` needs one of elements, view, copy, product, "
+            "product_transposed, got 'vew', the nearest is `view`",
+        ),
+        (
+            "doc:",
+            "spellings: {imput: x}\n  doc:",
+            "ops/little.yaml:2: half: `spellings` names `imput`, which is no parameter, the "
+            "nearest is `input`",
+        ),
+        (
+            "doc:",
+            "method: [x]\n  doc:",
+            "ops/little.yaml:2: half: `method` needs true or false, go",
+        ),
+        (
+            "doc:",
+            "operator: [1]\n  doc:",
+            "ops/little.yaml:2: half: `operator` needs text, or a list of texts, got [1]",
+        ),
         ("doc:", "doc: Twice.\n  doc:", "ops/little.yaml:3: half: key `doc` is given twice"),
         (
             "doc:",
             "impl: true\n  doc:",
-            "ops/little.yaml:4: half: `dtype` is for pointwise ops only",
+            "ops/little.yaml:4: half: `dtype` is for pointwise rows, got it in one of impl",
         ),
         (
             "doc:",
             "not_differentiable: indices\n  doc:",
-            "ops/little.yaml:2: half: `not_differentiable` names `indices`, which is no result",
+            "ops/little.yaml:2: half: `not_differentiable` is for impl rows, got it in one of poin",
         ),
         (
             "  dtype: promote\n  kernel: UnaryKernel half\n  grad: {input: grad_out * 0.5}\n",
             "  composite: input / 2\n  check: min_rank(input, 1)\n",
             "ops/little.yaml:4: half: a composite knows `check: same_dtype(a, b)` alone; its body",
         ),
-        ("numpy:", "nunpy:", "ops/little.yaml:6: half: `test`: unknown `nunpy`; known are none, "),
+        ("numpy:", "nunpy:", "ops/little.yaml:6: half: unknown key `nunpy` of `test`, the n"),
         (
             "input / 2}",
             "input / 2, domain: small}",
-            "ops/little.yaml:6: half: `test.domain`: unknown `small`; known are real, positive, ",
+            "ops/little.yaml:6: half: `test.domain` needs one of real, positive, above_one, unit, ",
         ),
         (
             "input / 2}",
             "input / 2, special: {gradients: it has none}}",
-            "ops/little.yaml:6: half: `test.special`: unknown `gradients`; known are values, nan, ",
+            "ops/little.yaml:6: half: `test.special` needs keys among values, nan, gradient, ",
         ),
     ],
 )

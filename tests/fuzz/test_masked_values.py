@@ -2,7 +2,7 @@
 #
 # Each differentiable row runs with every tensor full of one hostile value, and with a mixture of
 # them, and gets gradients of 0: what where() sends to the branch not taken. Rows that give NaN then
-# say why in their `special` key (ops/README.md), and docs/forward_mode.md names them: both lists
+# say why in their `special` key (ops/schema.yaml), and docs/forward_mode.md names them: both lists
 # are exact. What is made of other ops follows from those; test_special_values.py has second
 # derivatives of pointwise rows.
 import re

@@ -3,7 +3,7 @@
 #
 # Each operand of every pointwise row runs through POINTS, all combinations of them, and the table's
 # NumPy expression says what must come out. What a row does otherwise on purpose stands in its
-# `special` key (ops/README.md). Nothing is drawn: these few hundred places are all of them.
+# `special` key (ops/schema.yaml). Nothing is drawn: these few hundred places are all of them.
 import numpy as np
 import pytest
 

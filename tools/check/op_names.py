@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tools.check.repo import Repo
 
-HINT = "give the row a key (ops/README.md), and ask for that"
+HINT = "give the row a key (ops/schema.yaml), and ask for that"
 FOLDERS = ("codegen/", "ebb/", "python/", "tests/", "tools/")
 HOLDERS = ("op", "row")
 ASKED = ("family", "full_name", "key", "name", "op")
