@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import operator
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from ebb import _C
+from ebb._base.deprecation import deprecated
 from ebb._C import Generator, Tensor
 
 __all__ = [
@@ -271,13 +271,14 @@ def sparse_(
 def _older(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Return the older spelling of a function, which warns."""
     new = function.__name__
+    name = new.removesuffix("_")
 
+    @deprecated(f"nn.init.{name}", instead=f"nn.init.{new}", since="0.1.0")
     @functools.wraps(function)
     def older(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(f"nn.init.{new.removesuffix('_')} is now {new}", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 
-    older.__name__ = older.__qualname__ = new.removesuffix("_")
+    older.__name__ = older.__qualname__ = name
     example = (function.__doc__ or "").partition("    Example:\n")[2]
     older.__doc__ = f"Do what ``{new}`` does; an older spelling.\n\n    Example:\n{example}"
     return older

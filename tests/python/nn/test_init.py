@@ -178,6 +178,8 @@ def test_older_spellings_fill_alike_and_say_so(name):
     ebb.manual_seed(5)
     expected = getattr(nn.init, f"{name}_")(ebb.empty(shape), **options)
     ebb.manual_seed(5)
-    with pytest.warns(FutureWarning, match=f"^nn.init.{name} is now {name}_$"):
+    with pytest.warns(
+        FutureWarning, match=f"^nn.init.{name} is deprecated .*: use nn.init.{name}_$"
+    ):
         found = getattr(nn.init, name)(ebb.empty(shape), **options)
     assert ebb.equal(found, expected)

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 
 from ebb import _C
+from ebb._base.deprecation import deprecated
 
 
 def clip_grad_norm_(
@@ -41,6 +41,7 @@ def clip_grad_norm_(
     return _C._clip_grad_norm(_as_list(parameters), max_norm, order, error_if_nonfinite)
 
 
+@deprecated("nn.utils.clip_grad_norm", instead="nn.utils.clip_grad_norm_", since="0.1.0")
 def clip_grad_norm(
     parameters: _C.Tensor | Iterable[_C.Tensor],
     max_norm: float,
@@ -56,7 +57,6 @@ def clip_grad_norm(
         >>> ebb.nn.utils.clip_grad_norm_(weight, 1.0).item()
         5.0
     """
-    warnings.warn("clip_grad_norm is now clip_grad_norm_", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ebb import _C
+from ebb._base.deprecation import Deprecation
 from ebb.optim.optimizer import Optimizer
 
 # What states of PyTorch's schedules have beside; it follows from how a schedule was made.
@@ -19,6 +20,10 @@ _PYTORCHS = frozenset([
     *("_is_initial", "_get_lr_called_within_step", "_anneal_func_type", "_schedule_phases"),
     *("use_beta1", "base_momentums", "max_momentums", "mode_worse"),
 ])  # fmt: skip
+
+_STEP_TO = Deprecation(
+    "scheduler.step(epoch)", instead="step()", since="0.1.0", category=UserWarning
+)
 
 
 class LRScheduler:
@@ -86,11 +91,7 @@ class LRScheduler:
                 Deprecated.
         """
         if epoch is not None:
-            warnings.warn(
-                "scheduler.step(epoch) is deprecated: step() goes on to the next epoch",
-                UserWarning,
-                stacklevel=2,
-            )
+            _STEP_TO.warn()
         if self._step_count == 1 and self.optimizer._steps_made == 0:
             warnings.warn(
                 "scheduler.step() was called before optimizer.step(): the first rate of the "
