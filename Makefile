@@ -9,7 +9,8 @@ export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
 .PHONY: help build package demo demo-cpp demo-opencl demo-score test test-long test-cuda test-asan \
-        test-asan-sample test-tsan check format bench bench-peers mutate picture wheel sdist clean
+        test-asan-sample test-tsan check format bench bench-peers mutate picture wheel sdist \
+        release clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
@@ -99,6 +100,9 @@ wheel: package  ## make a wheel of the release build in build/wheel
 
 sdist: package  ## make a source package in build/wheel
 	@tools/wheel/sdist.sh
+
+release:  ## make a release: VERSION=0.3.0, and with ARGS=--dry-run show it only
+	@$(PYTHON) -m tools.release $(VERSION) $(ARGS)
 
 clean:  ## remove everything built (.venv stays; remove it by hand if need be)
 	@echo "[clean] removing build/"

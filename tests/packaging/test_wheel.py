@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+import ebb
 from tests.packaging.conftest import ROOT, install_beside_numpy, run, run_isolated
 
 MIB = 1 << 20
+VERSION = ebb.__version__
 
 # Trains, saves, loads, reads data, then prints the files that were mapped.
 SCRIPT = """
@@ -130,17 +132,17 @@ def test_a_symbol_version_says_which_glibc_it_comes_with(monkeypatch, version, g
 def test_the_wheel_holds_what_it_should(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        metadata = archive.read("ebb-0.1.0.dist-info/METADATA").decode()
+        metadata = archive.read(f"ebb-{VERSION}.dist-info/METADATA").decode()
         stub = archive.read("ebb/_C.pyi").decode()
     for name in ("ebb/__init__.py", "ebb/py.typed", "ebb/nn/layers.py",
                  "ebb/data/digits.safetensors", "ebb/include/ebb/autograd/ops.h",
                  "ebb/lib/cmake/ebb/ebbConfig.cmake",
-                 "ebb-0.1.0.dist-info/licenses/LICENSE"):  # fmt: skip
+                 f"ebb-{VERSION}.dist-info/licenses/LICENSE"):  # fmt: skip
         assert name in names, name
     assert "def matmul(" in stub
     assert "Requires-Dist: numpy" in metadata
     below = [name.removeprefix("ebb/lib/") for name in names if name.startswith("ebb/lib/lib")]
-    libraries = {name.split("-")[0] for name in below} - {"libebb.so.0.1.0"}
+    libraries = {name.split("-")[0] for name in below} - {f"libebb.so.{VERSION}"}
     licences = {name.split("/")[-1].split("-")[0] for name in names if "/licences/" in name}
     headers = {"nlohmann_json.txt"}
     assert {"libopenblas", "libdnnl", "libhwy", "libgomp"} <= libraries == licences - headers
@@ -173,7 +175,7 @@ def test_a_source_package_builds_by_the_same_back_end(tmp_path):
     (file,) = tmp_path.iterdir()
     with tarfile.open(file) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-        metadata = archive.extractfile("ebb-0.1.0/PKG-INFO").read().decode()
+        metadata = archive.extractfile(f"ebb-{VERSION}/PKG-INFO").read().decode()
     for name in ("pyproject.toml", "CMakeLists.txt", "codegen/CMakeLists.txt", "ops/README.md",
                  "python/ebb/__init__.py", "tools/wheel/bundle.py", "LICENSE",
                  "data/digits/digits.safetensors"):  # fmt: skip
@@ -197,7 +199,7 @@ def test_a_wheel_of_the_source_package_runs(tmp_path):
         *(sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "."),
         *("--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", tmp_path),
         *(f"--config-settings={one}" for one in settings),
-        cwd=tmp_path / "ebb-0.1.0",
+        cwd=tmp_path / f"ebb-{VERSION}",
         env=os.environ | {"CXX": "g++", "CMAKE_GENERATOR": "Ninja"},
         timeout=5400,
     )
@@ -219,9 +221,10 @@ def test_versions_are_the_same_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     pinned = set((ROOT / "requirements.txt").read_text().split("\n"))
     assert [pin for pin in project["build-system"]["requires"] if pin not in pinned] == []
-    cmake = re.search(r"project\(ebb VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
-    package = (ROOT / "python/ebb/__init__.py").read_text()
-    assert f'__version__ = "{cmake[1]}"' in package
+    configured = (ROOT / "build/release/CMakeCache.txt").read_text()
+    assert f"CMAKE_PROJECT_VERSION:STATIC={VERSION}\n" in configured
+    provider = project["tool"]["scikit-build"]["metadata"]["version"]
+    assert f'__version__ = "{VERSION}"' in (ROOT / provider["input"]).read_text()
 
 
 def test_a_wheel_without_a_build_says_what_to_do(tmp_path):

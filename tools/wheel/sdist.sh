@@ -2,7 +2,7 @@
 # tools/wheel/sdist.sh -- makes a source package, without network: `make sdist`.
 #
 # Usage: tools/wheel/sdist.sh [FOLDER], by default build/wheel; PYTHON overrides .venv.
-# `pip install ebb-0.1.0.tar.gz` builds it where the Debian packages of tools/apt-packages.txt
+# `pip install ebb-*.tar.gz` builds it where the Debian packages of tools/apt-packages.txt
 # [build], or their counterparts, are.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,10 +1,14 @@
 # tests/python/package/test_deprecation.py -- deprecated names warn, and go when they said.
 import warnings
+from pathlib import Path
 
 import pytest
 
 import ebb
 from ebb._base.deprecation import Deprecation, deprecated
+from tools.release import deprecations, overdue
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @deprecated("older", instead="newer", since="0.1.0", removed="0.9.0")
@@ -44,3 +48,8 @@ def test_a_warning_of_a_method_is_put_down_to_the_line_of_the_user():
     with pytest.warns(UserWarning) as told:
         scheduler.step(1)
     assert [one.filename for one in told] == [__file__]
+
+
+def test_no_deprecated_name_outlives_the_version_that_removes_it():
+    found = deprecations(ROOT)
+    assert found and overdue(found, ebb.__version__) == []
