@@ -36,6 +36,7 @@ NAMES = (
     "coming_from_pytorch.md",
     "devices.md",
     "torch_compat.md",
+    "versions.md",
 )
 PAGES = [ROOT / "docs" / name for name in NAMES]
 WHOLE_PAGES = ("profiler.md",)  # whose sections are one program together
