@@ -1,2 +1,2 @@
-# codegen/__init__.py -- turns ops/*.yaml into C++, bindings and test rows.
+# codegen/__init__.py -- turns the op table, ops/, into C++, bindings and test rows.
 """Reads the op table and writes everything that follows from it (see codegen/README.md)."""

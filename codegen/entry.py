@@ -17,7 +17,7 @@ import yaml
 
 from codegen.device_text import parse_device
 from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
-from codegen.model import Family, Op, SavedValue
+from codegen.model import TABLE, Family, Op, SavedValue
 from codegen.operators import OperatorUse, parse_operator
 from codegen.schema import KEYS, LOADER, RowError, check_keys, check_names, nearest
 from codegen.signature import Param, SchemaError, Signature, parse_params, parse_signature
@@ -27,7 +27,7 @@ DTYPE_RULES = ("promote", "promote_float")
 
 def load_family(path: Path, shown_as: str | None = None) -> Family:
     """Read one file of the table; a mistake raises SchemaError."""
-    shown = shown_as or f"{path.parent.name}/{path.name}"
+    shown = shown_as or _shown(path)
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=LOADER)
     except yaml.YAMLError as error:
@@ -48,6 +48,12 @@ def load_family(path: Path, shown_as: str | None = None) -> Family:
     for place, op in enumerate(ops):
         op.without_default = _told_apart_at(op, [one for one in ops[:place] if one.name == op.name])
     return Family(path.stem, shown, ops)
+
+
+def _shown(path: Path) -> str:
+    """A file of the table as mistakes name it."""
+    inside = path.is_relative_to(TABLE)
+    return str(path.relative_to(TABLE.parent)) if inside else f"{path.parent.name}/{path.name}"
 
 
 def _told_apart_at(op: Op, earlier: list[Op]) -> int:

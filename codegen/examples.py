@@ -39,6 +39,6 @@ def write_examples(path: Path, examples: dict[str, list[str]]) -> None:
     """Write a file that read_examples() reads; none if there is nothing to say."""
     if not examples:
         return
-    head = f"# ops/examples/{path.name} -- examples in the help of ops/{path.stem}.yaml.\n"
+    head = f"# ops/examples/{path.name} -- examples in the help of the family {path.stem}.\n"
     blocks = ["\n".join([name, *lines]) for name, lines in examples.items()]
     path.write_text(head + "\n" + "\n\n".join(blocks) + "\n", encoding="utf-8")

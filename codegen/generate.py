@@ -36,7 +36,7 @@ from codegen.emit import (  # noqa: E402
 )
 from codegen.entry import load_family  # noqa: E402
 from codegen.kernel_types import SIGNATURES  # noqa: E402
-from codegen.model import Family  # noqa: E402
+from codegen.model import OTHER_TABLES, TABLE, Family, table_files  # noqa: E402
 from codegen.modules import load_modules  # noqa: E402
 from codegen.optimizers import load_optimizers  # noqa: E402
 from codegen.schema import SCHEMA, json_schema  # noqa: E402
@@ -58,7 +58,7 @@ FIRST = ("creation", "copy", "pointwise", "reduce", "shape", "index", "matmul", 
 
 def find_families() -> tuple[str, ...]:
     """The names of all files of the table."""
-    found = {path.stem for path in (ROOT / "ops").glob("*.yaml") if path != SCHEMA}
+    found = set(table_files())
     return (*(name for name in FIRST if name in found), *sorted(found - set(FIRST)))
 
 
@@ -67,7 +67,7 @@ FAMILIES = find_families()
 
 def table_path(family: str) -> Path:
     """The file of a family."""
-    return ROOT / "ops" / f"{family}.yaml"
+    return table_files()[family]
 
 
 def load_all() -> list[Family]:
@@ -122,11 +122,11 @@ def print_outputs() -> None:
     for path in (*SIGNATURES, *FUNCTIONS, SCHEMA):
         print("source", path)
     for family in FAMILIES:
-        print("table", table_path(family))
+        print("table", table_path(family), family)
     for family in FAMILIES:
         for name in family_files(family):
             print(family, name)
-    for path in sorted((ROOT / "ops").glob("*/*.yaml")):
+    for path in sorted(one for other in OTHER_TABLES for one in (TABLE / other).glob("*.yaml")):
         print("module_table", path)
     for name in common_files():
         print("common", name)

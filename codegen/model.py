@@ -223,9 +223,19 @@ class Family:
     ops: list[Op]
 
 
+TABLE = Path(__file__).resolve().parent.parent / "ops"
+OTHER_TABLES = ("modules", "optim")  # rows of other kinds, with readers of their own
+
+
+@functools.cache
+def table_files() -> dict[str, Path]:
+    """The file of each family, ops/<topic>/<family>.yaml, by the family's name."""
+    files = sorted(TABLE.glob("*/*.yaml"), key=lambda path: path.stem)
+    return {path.stem: path for path in files if path.parent.name not in OTHER_TABLES}
+
+
 @functools.cache
 def op_names() -> frozenset[str]:
     """The names of all ops of the table, without reading it whole."""
-    table = Path(__file__).resolve().parent.parent / "ops"
-    texts = (path.read_text(encoding="utf-8") for path in table.glob("*.yaml"))
+    texts = (path.read_text(encoding="utf-8") for path in table_files().values())
     return frozenset(name for text in texts for name in re.findall(r"^- op: (\w+)", text, re.M))

@@ -35,7 +35,7 @@ def generate(table, *arguments, seed="0"):
 
 
 def edit(table, old, new):
-    path = table / "ops" / "pointwise.yaml"
+    path = table / "ops" / "pointwise" / "pointwise.yaml"
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -78,7 +78,7 @@ def test_a_mistake_ends_with_its_place_and_writes_nothing(table):
     edit(table, "kernel: UnaryKernel exp", "kernel: UnaryKernl exp")
     result = generate(table, "--family", "pointwise", "--out", str(table / "out"))
     assert result.returncode == 1
-    assert result.stderr.startswith("ops/pointwise.yaml:")
+    assert result.stderr.startswith("ops/pointwise/pointwise.yaml:")
     assert ": exp: unknown kernel type `UnaryKernl`" in result.stderr
     assert not (table / "out").exists()
 
@@ -96,7 +96,7 @@ def test_a_word_of_documentation_changes_the_bindings_of_its_family_only(table, 
 
 def test_a_new_op_changes_no_header_of_another_op(table, before):
     row = "- op: exp(Tensor input)"
-    text = (table / "ops" / "pointwise.yaml").read_text()
+    text = (table / "ops" / "pointwise" / "pointwise.yaml").read_text()
     entry = row + text.split(row)[1].split("\n- op:")[0]
     changed = changed_outputs(
         table, before, entry, f"{entry}\n{entry.replace('op: exp', 'op: expo')}"

@@ -1,5 +1,5 @@
 # tools/check/mentions.py -- files, functions and targets that comments and pages name are there.
-"""A path from the root, such as ``ops/conv.yaml``; any name of a file, and of a function as in
+"""A path from the root, such as ``ops/nn/conv.yaml``; any name of a file, and of a function as in
 ``run_graph()``, in a README; targets such as ``make test`` in any page.
 """
 

@@ -17,8 +17,16 @@ from typing import TYPE_CHECKING
 
 from codegen.cpp import written_header
 from codegen.entry import load_family
-from codegen.generate import COMMON_EMITTERS, FAMILIES, FAMILY_EMITTERS, load_all, module_files
-from codegen.model import Family
+from codegen.generate import (
+    COMMON_EMITTERS,
+    FAMILIES,
+    FAMILY_EMITTERS,
+    ROOT,
+    load_all,
+    module_files,
+    table_path,
+)
+from codegen.model import Family, table_files
 from tools.check.repo import Problem, Repo
 
 if TYPE_CHECKING:
@@ -69,7 +77,7 @@ def check(repo: Repo) -> list[Problem]:
         ):
             if count > most:
                 text = f"{what} more makes {count} objects stale, needs at most {most}"
-                problems.append(Problem(f"ops/{one.family}.yaml", text))
+                problems.append(Problem(_shown(one.family), text))
     return problems
 
 
@@ -81,7 +89,7 @@ def count_all(repo: Repo) -> list[Counts]:
     readers = includers({**by_hand, **module_files(), **before})
     counts = []
     for index, name in enumerate(FAMILIES):
-        table = (repo.root / "ops" / f"{name}.yaml").read_text(encoding="utf-8")
+        table = table_path(name).read_text(encoding="utf-8")
         written = [written_header(folder, name) for folder in BY_HAND]
         stale = []
         for text, extra in ((with_new_op(table), written), (with_new_word(table), [])):
@@ -91,6 +99,12 @@ def count_all(repo: Repo) -> list[Counts]:
             stale.append(len(stale_sources([*differing, *extra], readers)))
         counts.append(Counts(name, *stale))
     return counts
+
+
+def _shown(family: str) -> str:
+    """The path of a family's file from the root."""
+    known = table_files().get(family)
+    return str(known.relative_to(ROOT)) if known else f"ops/{family}.yaml"
 
 
 def generated(families: list[Family]) -> dict[str, str]:
@@ -117,7 +131,7 @@ def load_text(table: str, family: str) -> Family:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{family}.yaml"
         path.write_text(table, encoding="utf-8")
-        _loaded.append(load_family(path, f"ops/{family}.yaml"))
+        _loaded.append(load_family(path, _shown(family)))
     return _loaded[-1]
 
 

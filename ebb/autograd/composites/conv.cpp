@@ -1,5 +1,5 @@
-// ebb/autograd/composites/conv.cpp -- what conv1d to conv_transpose3d are (ops/conv.yaml), all made
-// of convolution, and the parts of its gradient that concern the bias.
+// ebb/autograd/composites/conv.cpp -- what conv1d to conv_transpose3d are (ops/nn/conv.yaml), all
+// made of convolution, and the parts of its gradient that concern the bias.
 //
 // An input without batch gets one of size 1, which the result loses again. Padding by name is a
 // number that is even at both ends; of an odd one the result loses what is too much in front.

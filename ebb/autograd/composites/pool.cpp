@@ -1,5 +1,5 @@
-// ebb/autograd/composites/pool.cpp -- what the pools of public names are (ops/pool.yaml), and the
-// gradient of maxima.
+// ebb/autograd/composites/pool.cpp -- what the pools of public names are (ops/nn/pool.yaml), and
+// the gradient of maxima.
 //
 // Each checks the dims of its input and fills its lists up; the private ops do the rest.
 #include "ebb/autograd/rules/network/pool.h"

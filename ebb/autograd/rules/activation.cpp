@@ -1,8 +1,8 @@
 // ebb/autograd/rules/activation.cpp -- second derivatives of activation functions, and gelu, which
 // chooses among ops.
 //
-// The first derivatives are kernels of their own (ops/activation.yaml); these are only reached by
-// gradients of gradients.
+// The first derivatives are kernels of their own (ops/pointwise/activation.yaml); these
+// are only reached by gradients of gradients.
 #include "ebb/autograd/rules/activation.h"
 
 #include "ebb/autograd/history/record.h"

@@ -1,7 +1,8 @@
 # python/ebb/_tensor/sparse.py -- sparse tensors: how they are made, and methods that need no speed.
 #
-# What is computed is in C++: the ops of ops/sparse.yaml, and in ebb/autograd/rules/sparse_math.cpp
-# what other ops mean for sparse operands. docs/functions.md says what is supported.
+# What is computed is in C++: the ops of ops/shape/sparse.yaml, and in
+# ebb/autograd/rules/sparse_math.cpp what other ops mean for sparse operands. docs/functions.md says
+# what is supported.
 """Constructors of sparse tensors, layouts, and their text."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# tests/python/nn/test_normalization.py -- what the rows of ops/norm.yaml do not reach:
+# tests/python/nn/test_normalization.py -- what the rows of ops/nn/norm.yaml do not reach:
 # statistics, evaluation, numbers that would cancel, forward mode of batch_norm, and the layers.
 import numpy as np
 import pytest

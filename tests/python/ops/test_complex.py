@@ -2,7 +2,7 @@
 # through them, lengths, angles and signs.
 #
 # Values and derivatives of the single ops are checked with all others, from their rows in
-# ops/complex.yaml.
+# ops/pointwise/complex.yaml.
 import math
 
 import numpy as np

@@ -1,6 +1,6 @@
 # tests/python/ops/test_conv.py -- convolution at sizes that are cut into pieces, and hostile ones.
 #
-# The rows of ops/conv.yaml compare small convolutions with NumPy, in float64 by im2col and in
+# The rows of ops/nn/conv.yaml compare small convolutions with NumPy, in float64 by im2col and in
 # float32 by oneDNN. Here float32 is compared with float64 where batches and channels are cut, where
 # layouts are padded, and where oneDNN steps aside.
 from functools import partial

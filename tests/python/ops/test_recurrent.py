@@ -1,6 +1,6 @@
 # tests/python/ops/test_recurrent.py -- LSTM, GRU, RNN and their cells against plain NumPy.
 #
-# The single layers are rows of ops/rnn.yaml; here it is about what the modules add: stacks,
+# The single layers are rows of ops/nn/rnn.yaml; here it is about what the modules add: stacks,
 # directions, layouts, states, dropout, names, and sizes at which blocks and vectors matter.
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 // ebb/autograd/rules/network/loss_pointwise.cpp -- derivatives of the losses of
-// ops/loss_pointwise.yaml.
+// ops/nn/loss_pointwise.yaml.
 #include "ebb/autograd/rules/network/loss_pointwise.h"
 
 #include <algorithm>

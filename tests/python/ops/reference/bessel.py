@@ -1,7 +1,7 @@
 # tests/python/ops/reference/bessel.py -- references of Bessel and Airy functions, as integrals.
 #
 # Of periodic or quickly decaying functions, which sums over even points meet to the last digits.
-"""References named in ops/bessel.yaml."""
+"""References named in ops/pointwise/bessel.yaml."""
 
 from __future__ import annotations
 

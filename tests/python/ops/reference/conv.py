@@ -1,5 +1,5 @@
 # tests/python/ops/reference/conv.py -- convolution and pooling, plainly in NumPy.
-"""References for ops/conv.yaml, ops/pool.yaml, fold and unfold; the arguments come as one dict."""
+"""References for ops/nn/conv.yaml, ops/nn/pool.yaml, fold and unfold; arguments come as a dict."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # tests/python/ops/reference/grid.py -- affine_grid and grid_sample, place by place in NumPy.
-"""References of ops/grid.yaml; the arguments come as one dict."""
+"""References of ops/nn/grid.yaml; the arguments come as one dict."""
 
 from __future__ import annotations
 

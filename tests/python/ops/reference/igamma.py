@@ -2,7 +2,7 @@
 #
 # One power series of positive terms with so many digits that 1 less its sum has enough left, but
 # in far tails. Where both operands are beyond a million, Temme's leading terms.
-"""References named in ops/special.yaml."""
+"""References named in ops/pointwise/special.yaml."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # tests/python/ops/reference/loss.py -- what NumPy says of the losses that compare tensors.
 #
 # Each function gets the arguments of a call by name, in double precision.
-"""NumPy references of ops/loss_pointwise.yaml and of the distances of ops/loss.yaml."""
+"""NumPy references of ops/nn/loss_pointwise.yaml and of the distances of ops/nn/loss.yaml."""
 
 from __future__ import annotations
 

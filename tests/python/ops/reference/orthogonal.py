@@ -1,7 +1,7 @@
 # tests/python/ops/reference/orthogonal.py -- references of orthogonal polynomials.
 #
 # NumPy's Clenshaw sums; the third and fourth kind of Chebyshev as sums of the second.
-"""References named in ops/orthogonal.yaml."""
+"""References named in ops/pointwise/orthogonal.yaml."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # tests/python/ops/reference/pointwise.py -- NumPy references of pointwise ops that need a function.
-"""References named in ops/arithmetic.yaml, ops/activation.yaml and ops/math.yaml."""
+"""References named in arithmetic.yaml, activation.yaml and math.yaml of ops/pointwise."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # tests/python/ops/reference/pool.py -- other windows, and bags of rows, plainly in NumPy.
-"""References of ops/pool_kinds.yaml and ops/bag.yaml; the arguments come as one dict."""
+"""References of ops/nn/pool_kinds.yaml and ops/nn/bag.yaml; the arguments come as one dict."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # tests/python/ops/reference/recurrent.py -- recurrent layers and attention, plainly in NumPy.
-"""References for ops/rnn.yaml and ops/attention.yaml; the arguments come as one dict."""
+"""References for ops/nn/rnn.yaml and ops/nn/attention.yaml; the arguments come as one dict."""
 
 from __future__ import annotations
 

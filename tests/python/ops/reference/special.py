@@ -2,7 +2,7 @@
 #
 # Inverses by bisection, gamma's kin by recurrence and asymptotic series, Bessel functions by
 # integrals: slower than the kernels, and by other formulas where there are any.
-"""References named in ops/special.yaml."""
+"""References named in ops/pointwise/special.yaml."""
 
 from __future__ import annotations
 
