@@ -102,7 +102,6 @@ from ebb._functions.samples import (
 )
 from ebb._modes import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-    compare_precision as compare_precision,
     compile as compile,
     get_deterministic_debug_mode as get_deterministic_debug_mode,
     get_float32_matmul_precision as get_float32_matmul_precision,
@@ -115,7 +114,6 @@ from ebb._modes import (
     set_num_interop_threads as set_num_interop_threads,
     set_warn_always as set_warn_always,
     use_deterministic_algorithms as use_deterministic_algorithms,
-    vmap as vmap,
 )
 from ebb._tensor.exchange import (
     from_dlpack as from_dlpack,
@@ -215,9 +213,13 @@ from ebb import (
     strings,
     utils,
 )
-from ebb._base.imports import help_imports as _help_imports
 from ebb._base.lazy import LazyPackage as _LazyPackage
 from ebb._base.naming import name_errors as _name_errors
+from ebb._imports import (
+    compare_precision as compare_precision,
+    help_imports as _help_imports,
+    vmap as vmap,
+)
 from ebb._tensor.views import (
     as_strided_ as as_strided_,
     copies as _copies,

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from ebb import _C
@@ -226,47 +225,3 @@ def compile(
         )
     tell_once("compile")
     return model
-
-
-def compare_precision(
-    step: Any,
-    narrow: Any = "bfloat16",
-    wide: Any = "float32",
-    *,
-    tolerance: float = 8.0,
-    restore: Any = (),
-    device_type: str = "cpu",
-) -> Any:
-    """Run one step in two precisions, and find the op whose result drifts.
-
-    Args:
-        step, narrow, wide, tolerance, restore, device_type: See ``ebb.precision``'s.
-    Example:
-        >>> x = ebb.tensor([1000.0, 1000.5], requires_grad=True)
-        >>> report = ebb.compare_precision(lambda: (x @ ebb.eye(2) - 1000.0).sum())
-        >>> report.first.name, report.first.is_backward
-        ('sub', False)
-    """
-    compare = importlib.import_module("ebb.precision").compare_precision
-    options = {"tolerance": tolerance, "restore": restore, "device_type": device_type}
-    return compare(step, narrow, wide, **options)
-
-
-def vmap(
-    func: Any,
-    in_dims: Any = 0,
-    out_dims: Any = 0,
-    randomness: Any = "error",
-    *,
-    chunk_size: Any = None,
-) -> Any:
-    """Return ``ebb.func.vmap`` of a function, which computes it for each sample of a batch.
-
-    Args:
-        func, in_dims, out_dims, randomness, chunk_size: See ``ebb.func.vmap``.
-    Example:
-        >>> ebb.vmap(ebb.sum)(ebb.ones(2, 3))
-        tensor([3., 3.])
-    """
-    of_samples = importlib.import_module("ebb.func").vmap  # imported when it is first used
-    return of_samples(func, in_dims, out_dims, randomness, chunk_size=chunk_size)

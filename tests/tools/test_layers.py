@@ -150,6 +150,23 @@ def test_importing_up_the_modules_is_found_also_in_functions_and_by_name():
     assert refused_imports(ebb__io__b="", ebb__nn__c="from ebb.io import b\n") == []
 
 
+def test_importing_up_the_modules_by_text_is_found():
+    told = "ebb.io.b may not import ebb.nn.c: ebb.nn stands above ebb.io"
+    whole = "import importlib\n\ndef run():\n    return importlib.import_module('ebb.nn.c').f()\n"
+    lazy = "from ebb._base.lazy import LazyPackage\nc = LazyPackage('ebb.nn.c')\n"
+    for text in (whole, lazy):
+        assert refused_imports(ebb__io__b=text, ebb__nn__c="") == [told]
+    begun = "import importlib\nc = importlib.import_module(f'ebb.nn.{name}')\n"
+    assert refused_imports(ebb__io__b=begun, ebb__nn="", ebb__nn__c="") == [
+        "ebb.io.b may not import ebb.nn: ebb.nn stands above ebb.io"
+    ]
+
+
+def test_modules_of_one_package_may_name_each_other_by_text():
+    shown = "c = LazyPackage('ebb.nn.c')\n"
+    assert imports(ebb__nn=shown, ebb__nn__c="import ebb.nn as nn\n") == []
+
+
 def test_a_package_without_a_place_of_its_own_is_for_the_top_one_alone():
     [text] = refused_imports(ebb__new="from ebb.optim import a\n", ebb__optim__a="import ebb.new\n")
     assert text == "ebb.optim.a may not import ebb.new: ebb stands above ebb.optim"

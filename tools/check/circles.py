@@ -2,8 +2,10 @@
 """A file that needs another which needs it back can be neither read nor tested alone.
 
 Nodes are what is read as one: ``x.h``, ``x.cpp`` and ``x-inl.h`` in C++, a module in Python. An
-import in a function counts, since it is where circles hide, and so does a name such as
-``ebb.errors.ShapeError`` after ``import ebb``; one under ``TYPE_CHECKING`` does not.
+import in a function counts, since it is where circles hide, and so do a name such as
+``ebb.errors.ShapeError`` after ``import ebb`` and a module's name as text in a call that imports
+(``importlib.import_module("ebb.nn")``); one under ``TYPE_CHECKING`` does not. Modules of a package
+may name each other as text: it shows some once they are asked for, and stands on none of those.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])((?:ebb|python)/[^">]+)[">]', re.
 _PART = re.compile(r"(-inl)?\.(h|cpp)$")
 # Modules import `ebb` for public names that they look up when they are called.
 _GATHERS_ALL = "ebb"
+# What imports a module by its name as text, at once or when it is first used.
+_IMPORTERS = ("import_module", "__import__", "find_spec", "LazyPackage", "_LazyPackage")
 
 
 def include_graph(texts: dict[str, str], generated: dict[str, str]) -> Graph:
@@ -42,7 +46,9 @@ def import_graph(texts: dict[str, str]) -> Graph:
     """Return what each module imports, given the text of each, by its full name."""
     graph: Graph = {}
     for module, text in texts.items():
-        imported = {_nearest(name, texts) for name in _imports(ast.parse(text))}
+        tree = ast.parse(text)
+        named = {name for name in _named(tree) if not f"{name}.".startswith(_family(module))}
+        imported = {_nearest(name, texts) for name in {*_imports(tree), *named}}
         graph[module] = imported - {"", module, _GATHERS_ALL}
     return graph
 
@@ -80,11 +86,30 @@ def _reached_from(start: str, graph: Graph) -> set[str]:
     return found
 
 
+def _family(module: str) -> str:
+    """Return how the names of all in one package begin: ``ebb.nn.`` for ``ebb.nn.utils.rnn``."""
+    return ".".join(module.split(".")[:2]) + "."
+
+
 def _nearest(name: str, modules: dict[str, str]) -> str:
     """Return the module that ``name`` is or is a part of."""
     while name and name not in modules:
         name = name.rpartition(".")[0]
     return name
+
+
+def _named(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that calls import as text; of text that is put together its beginning."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        if ast.unparse(node.func).rpartition(".")[2] not in _IMPORTERS:
+            continue
+        name = node.args[0]
+        if isinstance(name, ast.JoinedStr):
+            name = name.values[0]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            yield name.value.rstrip(".")
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:

@@ -58,7 +58,7 @@ MODULES = (
     *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.autograd.profiler"),
     *("ebb.optim", "ebb.amp", "ebb.cpu", "ebb.cuda", "ebb.precision"),
     *("ebb.distributions", "ebb.hub", "ebb.vision", "ebb.fft", "ebb.signal", "ebb.masked"),
-    *("ebb.array_api", "ebb", "codegen", "tools"),
+    *("ebb.array_api", "ebb.func", "ebb._imports", "ebb", "codegen", "tools"),
 )
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")

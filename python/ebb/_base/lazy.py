@@ -10,8 +10,6 @@ import importlib
 import types
 from typing import Any
 
-from ebb import _C
-
 
 class LazyPackage(types.ModuleType):
     """Stands for a package until one of its names is asked for."""
@@ -27,15 +25,3 @@ class LazyPackage(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(importlib.import_module(self.__name__))
-
-
-def _namespace(self: _C.Tensor, *, api_version: str | None = None) -> types.ModuleType:
-    """Return the namespace of the Array API standard, `ebb.array_api`."""
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise _C.ValueError(
-            f"__array_namespace__: needs a version from 2021.12 to 2024.12, got {api_version!r}"
-        )
-    return importlib.import_module("ebb.array_api")
-
-
-_C.Tensor.__array_namespace__ = _namespace

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
@@ -15,6 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from ebb import _C
+from ebb._base import seam
 
 
 class _Block(np.ndarray[Any, np.dtype[np.uint8]]):
@@ -114,9 +114,7 @@ def _again(
 
 
 def _register() -> None:
-    # Of a package above this one, which is there by now.
-    parameters = importlib.import_module("ebb.nn.parameter")
-    for kind in (_C.Tensor, parameters.Parameter):
+    for kind in (_C.Tensor, seam.filled("parameter")):
         ForkingPickler.register(kind, _reduced)
 
 

@@ -8,13 +8,13 @@
 from __future__ import annotations
 
 import codecs
-import importlib
 import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ebb import _C
+from ebb._base import seam
 from ebb._tensor import sparse
 from ebb.io.unpickler import Maker, RefusedError, check_hashed, told
 
@@ -113,9 +113,7 @@ def _counts(values: Any) -> tuple[int, ...]:
 def _parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: Any = None) -> Any:
     if not isinstance(data, _C.Tensor):
         raise RefusedError("it makes a parameter of what is no tensor")
-    # Of a package above this one, which is there by now.
-    parameters = importlib.import_module("ebb.nn.parameter")
-    return parameters.Parameter(data.detach(), bool(requires_grad))
+    return seam.filled("parameter")(data.detach(), bool(requires_grad))
 
 
 def _with_attributes(make: Any, kind: Any, args: Any, state: Any) -> Any:

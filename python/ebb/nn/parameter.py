@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ebb import _C
+from ebb._base import seam
 from ebb._C import Tensor, empty
 
 
@@ -32,6 +33,9 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+seam.fill("parameter", Parameter)
 
 
 class Buffer(Tensor):

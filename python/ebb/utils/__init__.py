@@ -16,7 +16,7 @@ from ebb.utils.gradient_flow import GradientFlow
 if _TYPE_CHECKING:
     from ebb.utils import benchmark, cpp_extension, dlpack, einops, scipy, tensorboard
 
-# So that `from ebb.utils.data import DataLoader` works too; its files: _base/imports.py.
+# So that `from ebb.utils.data import DataLoader` works too; its files: _imports.py.
 _sys.modules["ebb.utils.data"] = data
 __all__ = [
     "GradientFlow",

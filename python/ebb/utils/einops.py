@@ -1,7 +1,7 @@
 # python/ebb/utils/einops.py -- lets the package einops take tensors.
 #
 # einops looks for a backend among the subclasses of its AbstractBackend; importing this module
-# makes one, which `import einops` beside `import ebb` does (_base/imports.py). The layers are
+# makes one, which `import einops` beside `import ebb` does (_imports.py). The layers are
 # those of einops.layers, as modules.
 """``einops.rearrange(tensor, ...)`` works where einops is installed; and einops' layers.
 

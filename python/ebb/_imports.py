@@ -1,5 +1,7 @@
-# python/ebb/_base/imports.py -- imports that need a hand: einops beside ebb, and second names.
+# python/ebb/_imports.py -- imports that need a hand: einops beside ebb, second names, first calls.
 #
+# Functions of packages that take time to import are here: `ebb.vmap` imports `ebb.func` when it is
+# first called.
 # einops knows the backends whose classes are made, so ebb's must be made once einops is there: a
 # finder sees its import and makes it behind it. `ebb.utils.data` is `ebb.data`, and so are the
 # files of both: the finder gives the one for the other. Start reading at help_imports().
@@ -11,6 +13,8 @@ import importlib
 import sys
 import types
 from typing import Any
+
+from ebb import _C
 
 _LAYERS = ("einops.layers.ebb", "einops.layers.torch")
 _SECOND, _FIRST = "ebb.utils.data.", "ebb.data."
@@ -102,3 +106,61 @@ def help_imports() -> None:
     sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
     if "einops" in sys.modules:
         importlib.import_module("ebb.utils.einops")
+
+
+def compare_precision(
+    step: Any,
+    narrow: Any = "bfloat16",
+    wide: Any = "float32",
+    *,
+    tolerance: float = 8.0,
+    restore: Any = (),
+    device_type: str = "cpu",
+) -> Any:
+    """Run one step in two precisions, and find the op whose result drifts.
+
+    Args:
+        step, narrow, wide, tolerance, restore, device_type: See ``ebb.precision``'s.
+    Example:
+        >>> x = ebb.tensor([1000.0, 1000.5], requires_grad=True)
+        >>> report = ebb.compare_precision(lambda: (x @ ebb.eye(2) - 1000.0).sum())
+        >>> report.first.name, report.first.is_backward
+        ('sub', False)
+    """
+    from ebb.precision import compare_precision as compare
+
+    options = {"tolerance": tolerance, "restore": restore, "device_type": device_type}
+    return compare(step, narrow, wide, **options)
+
+
+def vmap(
+    func: Any,
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: Any = "error",
+    *,
+    chunk_size: Any = None,
+) -> Any:
+    """Return ``ebb.func.vmap`` of a function, which computes it for each sample of a batch.
+
+    Args:
+        func, in_dims, out_dims, randomness, chunk_size: See ``ebb.func.vmap``.
+    Example:
+        >>> ebb.vmap(ebb.sum)(ebb.ones(2, 3))
+        tensor([3., 3.])
+    """
+    from ebb.func import vmap as of_samples
+
+    return of_samples(func, in_dims, out_dims, randomness, chunk_size=chunk_size)
+
+
+def _namespace(self: _C.Tensor, *, api_version: str | None = None) -> types.ModuleType:
+    """Return the namespace of the Array API standard, `ebb.array_api`."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise _C.ValueError(
+            f"__array_namespace__: needs a version from 2021.12 to 2024.12, got {api_version!r}"
+        )
+    return importlib.import_module("ebb.array_api")
+
+
+_C.Tensor.__array_namespace__ = _namespace

@@ -1,0 +1,50 @@
+# python/ebb/_base/seam.py -- what rooms above this one, and distributions beside ebb, put in.
+#
+# A lower room asks a place by its name, and a higher one fills it when it is imported: neither
+# imports the other. PLACES says what each place holds. A distribution that lays modules into the
+# package (satellites/README.md) may lay one more into ebb/_beside/, which fills places: those run
+# once, when a place that nobody has filled is first asked. Start reading at fill() and filled().
+"""``fill``, ``filled`` and ``PLACES``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PLACES = {
+    "parameter": "the class of parameters, which files and other processes hand over by name",
+    "spell_call": "(function, args) -> the same as a class expects it that takes part in functions "
+    "by a name other than __ebb_function__",
+    "take_state": "(module, state) -> whether a state of another layout was taken over",
+    "order_arguments": "(numbers, args) -> (args, kwargs) in today's order, or None: a call that "
+    "fits no signature, and the names of numbers that its function takes",
+}
+_filled: dict[str, Any] = {}
+_asked_others = False
+
+
+def fill(place: str, value: Any) -> None:
+    """Put something into a place; what was there goes."""
+    if place not in PLACES:
+        raise KeyError(f"seam: needs a place of PLACES, got {place!r}")
+    _filled[place] = value
+
+
+def filled(place: str) -> Any:
+    """Return what is in a place, None for nothing."""
+    if place not in _filled and not _asked_others:
+        _ask_others()
+    return _filled.get(place)
+
+
+def _ask_others() -> None:
+    """Run the modules of ebb/_beside/, which other distributions laid there."""
+    global _asked_others
+    _asked_others = True
+    import importlib
+    import pkgutil
+
+    import ebb
+
+    folders = [f"{folder}/_beside" for folder in ebb.__path__]
+    for module in pkgutil.iter_modules(folders):
+        importlib.import_module(f"ebb._beside.{module.name}")
