@@ -175,6 +175,21 @@ def test_a_function_that_a_readme_names_and_that_is_gone_is_found():
     assert (problem.path, problem.line, problem.text) == ("ebb/README.md", 2, "gone() is gone")
 
 
+def test_a_class_that_a_tour_names_and_that_is_gone_is_found():
+    pages = {"docs/tour_op.md": "`DeadNode`, then `LiveNode`\n", "docs/a.md": "`DeadNode`\n"}
+    [problem] = mentions.unknown_functions(pages, ["class LiveNode;"])
+    assert str(problem) == "docs/tour_op.md:1: DeadNode is gone"
+
+
+def test_a_link_of_a_page_to_what_is_gone_is_found():
+    text = "[a](../ebb/a.h)\n[b](b.md#part) [c](../ebb/) [d](https://example.org) [e](#part)\n"
+    found = mentions.dead_links("docs/page.md", text, {"ebb/b.h", "docs/page.md"})
+    assert [str(problem) for problem in found] == [
+        "docs/page.md:1: ../ebb/a.h is gone",
+        "docs/page.md:2: b.md is gone",
+    ]
+
+
 def test_a_target_that_a_page_names_and_that_is_gone_is_found():
     pages = {"docs/x.md": "`make test`, `make test-all`, make it"}
     [problem] = mentions.unknown_targets(pages, "test:  ## run the tests\n")

@@ -1,11 +1,13 @@
 # tools/check/mentions.py -- files, functions and targets that comments and pages name are there.
 """A path from the root, such as ``ops/nn/conv.yaml``; any name of a file, and of a function as in
-``run_graph()``, in a README; targets such as ``make test`` in any page.
+``run_graph()``, in a README; targets such as ``make test`` and what links lead to in any page. The
+pages that tell of the code, tours and decisions, may name no class that is gone, either.
 """
 
 from __future__ import annotations
 
 import re
+from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
 from tools.check.layers import GENERATED
@@ -23,6 +25,10 @@ _PATH = re.compile(rf"(?<![\w./-])(?:{_TOPS})/[\w./-]*?{_ENDING}")
 _NAME = re.compile(rf"`(?:[\w.-]+/)*({_ENDING})`")
 _READ = (".h", ".cpp", ".py", ".js", ".yaml", ".j2", ".md", ".cmake", "CMakeLists.txt")
 _CALL = re.compile(r"`(?:\w+(?:\.|::))*(\w+)\(\)`")
+_CLASS = re.compile(r"`(?:\w+::)*([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
+_LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)")
+_FENCED = re.compile(r"^```.*?^```", re.M | re.S)
+_OF_CODE = ("docs/tour_", "docs/decisions/")
 _TARGET = re.compile(r"`make ([a-z][a-z-]*)`")
 _CODE = (".h", ".cpp", ".py", ".js", ".k", ".cl", ".cu", ".yaml", ".j2", ".sh")
 # How the opening of a generated file goes on, in what writes it.
@@ -43,19 +49,39 @@ def check(repo: Repo) -> list[Problem]:
         *(problem for name in names for problem in gone(name, repo.text(name), paths)),
         *unknown_functions(pages, (repo.text(name) for name in repo.select(*_CODE))),
         *unknown_targets(pages, repo.text("Makefile") if "Makefile" in repo.files else ""),
+        *(problem for name, text in pages.items() for problem in dead_links(name, text, paths)),
+    ]
+
+
+def dead_links(name: str, text: str, paths: set[str]) -> list[Problem]:
+    """Return a problem per link of a page to a file or folder that is not there."""
+    if name.endswith("_head.md"):
+        return []  # the head of a page elsewhere
+    folders = {path[: end.start()] for path in paths for end in re.finditer("/", path)}
+    return [
+        Problem(name, f"{match[1]} is gone", text.count("\n", 0, match.start()) + 1)
+        for match in _LINK.finditer(_FENCED.sub(lambda block: "\n" * block[0].count("\n"), text))
+        if normpath(f"{dirname(name)}/{match[1]}").lstrip("/") not in paths | folders
     ]
 
 
 def unknown_functions(pages: dict[str, str], code: Iterable[str]) -> list[Problem]:
-    """Return a problem per `name()` in a README that no source has."""
-    asked = {name: text for name, text in pages.items() if name.endswith("README.md")}
+    """Return a problem per `name()` of a README, or `Class` of a page of code, that is gone."""
     words = {word for text in code for word in re.findall(r"\w+", text)}
-    return [
-        Problem(name, f"{match[1]}() is gone", text.count("\n", 0, match.start()) + 1)
-        for name, text in asked.items()
-        for match in _CALL.finditer(text)
-        if match[1] not in words
-    ]
+    problems = []
+    for name, text in pages.items():
+        tells_of_code = name.startswith(_OF_CODE)
+        if not tells_of_code and not name.endswith("README.md"):
+            continue
+        named = [(match, f"{match[1]}()") for match in _CALL.finditer(text)]
+        if tells_of_code:
+            named += [(match, match[1]) for match in _CLASS.finditer(text)]
+        problems += [
+            Problem(name, f"{shown} is gone", text.count("\n", 0, match.start()) + 1)
+            for match, shown in named
+            if match[1] not in words
+        ]
+    return problems
 
 
 def unknown_targets(pages: dict[str, str], makefile: str) -> list[Problem]:
