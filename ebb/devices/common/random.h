@@ -2,7 +2,7 @@
 // and dropout.k over kernels/philox.k.
 //
 // Uniform and whole numbers, permutations and masks are bit by bit those of the CPU; normal numbers
-// and kin differ by what the device's log, cos and sin do.
+// and others made by log differ by what the device's log, cos and sin do.
 #pragma once
 
 #include "ebb/kernels/signatures.h"

@@ -1,4 +1,4 @@
-// ebb/devices/common/softmax.h -- softmax and its kin: kernels/softmax.k.
+// ebb/devices/common/softmax.h -- softmax, log_softmax, logsumexp: kernels/softmax.k.
 #pragma once
 
 #include "ebb/kernels/signatures.h"

@@ -1,5 +1,5 @@
 # python/ebb/_tensor/formats.py -- names of the orders in which dims may lie in memory.
-"""channels_last and its kin, for the argument memory_format of clone(), contiguous() and to()."""
+"""channels_last and others, for the argument memory_format of clone(), contiguous() and to()."""
 
 from __future__ import annotations
 

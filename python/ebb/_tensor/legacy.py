@@ -1,4 +1,4 @@
-# python/ebb/_tensor/legacy.py -- names of older programs: FloatTensor and its kin, apply_;
+# python/ebb/_tensor/legacy.py -- names of older programs: FloatTensor and other types, apply_;
 # and of compilers.
 """Types of tensors by their dtype, as PyTorch spelled them before it had dtypes."""
 
@@ -46,7 +46,7 @@ class CudaType(LegacyType):
 
 
 def cuda_types() -> dict[str, CudaType]:
-    """Return ``FloatTensor`` and its kin of ``cuda``, by name.
+    """Return ``FloatTensor`` and the other types, those of ``cuda`` included, by name.
 
     >>> isinstance(ebb.ones(1), ebb.cuda.FloatTensor)
     False

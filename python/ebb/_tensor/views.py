@@ -1,5 +1,5 @@
 # python/ebb/_tensor/views.py -- methods that give a tensor another shape or other memory in place:
-# unsqueeze_, t_, resize_, set_ and their kin; Tensor.unfold, Tensor.where; view_copy and its kin.
+# unsqueeze_, t_, resize_, set_ and others; Tensor.unfold, Tensor.where; view_copy and the like.
 #
 # The view is made as by the form without underscore, and the object then becomes it
 # (python/src/tensor/methods.cpp: become()). So nobody who holds the tensor as it was is disturbed:

@@ -1,4 +1,4 @@
-# python/ebb/autograd/_decorate.py -- no_grad, inference_mode and their kin as decorators.
+# python/ebb/autograd/_decorate.py -- no_grad, inference_mode and other modes as decorators.
 """Loaded when a function is first decorated."""
 
 import functools

@@ -1,4 +1,4 @@
-# python/ebb/distributions/gamma.py -- Gamma and what is made of gamma variables: Beta and kin.
+# python/ebb/distributions/gamma.py -- Gamma and what is made of gamma variables: Beta and others.
 #
 # All are drawn from ebb's op standard_gamma, whose gradient moves a variable so that its share in
 # the distribution stays. Ratios are taken between logarithms: small shapes do not underflow.

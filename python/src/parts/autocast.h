@@ -5,7 +5,7 @@
 
 namespace ebb::python {
 
-/// Adds _enter_autocast() and its kin to `module`. Throws ErrorSet.
+/// Adds _enter_autocast() and the other functions of autocast to `module`. Throws ErrorSet.
 void add_autocast(PyObject* module);
 
 }  // namespace ebb::python

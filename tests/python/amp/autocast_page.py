@@ -53,8 +53,8 @@ Which dtype the result of an op of the [table](../ops/README.md) has inside `ebb
 that PyTorch's manual has for CUDA and for the CPU (an empty cell: not listed, so it runs in what it
 is given). The second column is the op's [list](amp.md); an op without one is made of others, or
 never casts. Here are the ops that ebb has on `lower` or `float32`, or PyTorch on any list; all
-others compute in what they are given, the widest of it where operands differ. `baddbmm` and its kin
-make their product in bfloat16, and add it to a float32 operand in float32.
+others compute in what they are given, the widest of it where operands differ. `baddbmm`, `addmm`
+and `addbmm` make their product in bfloat16, and add it to a float32 operand in float32.
 
 Written by `python -m tests.python.amp.autocast_page`.
 

@@ -1,8 +1,8 @@
 # tests/python/opencl/test_random.py -- random numbers of a device are those of the CPU.
 #
-# Uniform and whole numbers, permutations and masks are the same bits. Normal numbers and kin go
-# through the device's own log, sin and cos: they may differ by a few units in the last place of the
-# largest factor, which TOLERANCES bounds relative to the number's own size.
+# Uniform and whole numbers, permutations and masks are the same bits. Normal numbers and others
+# made by log go through the device's own log, sin and cos: they may differ by a few units in the
+# last place of the largest factor, which TOLERANCES bounds relative to the number's own size.
 import pytest
 
 import ebb

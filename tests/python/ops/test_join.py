@@ -1,5 +1,6 @@
-# tests/python/ops/test_join.py -- cat, stack and kin with `out=`, written straight into it; cat()
-# of tensors of shape [0], which go with any others, as in PyTorch: programs begin a list with one.
+# tests/python/ops/test_join.py -- cat, stack and other joins with `out=`, written straight into it;
+# cat() of tensors of shape [0], which go with any others, as in PyTorch: programs begin a list
+# with one.
 import numpy as np
 import pytest
 

@@ -1,5 +1,5 @@
-# tests/python/tensor/test_memory_formats.py -- channels_last and its kin: strides as PyTorch's, the
-# same values, gradients that pass.
+# tests/python/tensor/test_memory_formats.py -- channels_last and other orders: strides as
+# PyTorch's, the same values, gradients that pass.
 """memory_format= of clone, contiguous, to, the *_like functions and modules."""
 
 import pickle

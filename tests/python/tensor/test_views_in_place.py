@@ -1,6 +1,6 @@
 # tests/python/tensor/test_views_in_place.py -- methods that change a tensor's shape or memory in
 # place: histories, views and graphs that knew the tensor before.
-"""unsqueeze_, t_, resize_, set_ and their kin."""
+"""unsqueeze_, t_, resize_, set_ and other methods that change a view in place."""
 
 import pytest
 

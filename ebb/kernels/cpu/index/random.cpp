@@ -1,4 +1,4 @@
-// ebb/kernels/cpu/index/random.cpp -- rand, randn and kin from the counter-based sequence.
+// ebb/kernels/cpu/index/random.cpp -- rand, randn and other draws from the counter-based sequence.
 //
 // One counter gives four words of 32 bits: four numbers of at most float32, or
 // two of float64. So a real tensor uses at most one counter for two elements,

@@ -1,5 +1,5 @@
-// ebb/kernels/cpu/pointwise/error_function.cpp -- kin of the error function: its inverse, the
-// scaled complement, the normal distribution; and logit, entr, xlogy, sinc.
+// ebb/kernels/cpu/pointwise/error_function.cpp -- the error function's inverse, its scaled
+// complement, the normal distribution; and logit, entr, xlogy, sinc.
 //
 // Formulas are those of DLMF 7 in the wider type of wide_rows.h. Inverses are found by Halley's
 // method from Winitzki's approximation (2008), which is good to 2 parts in 1000.

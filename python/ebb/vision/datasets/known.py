@@ -328,7 +328,7 @@ class QMNIST(MNIST):
 
 
 class SVHN(_Images):
-    """House numbers, 32 by 32, from ``root/train_32x32.mat`` and its kin; needs SciPy.
+    """House numbers, 32 by 32, from ``root/train_32x32.mat`` and the files beside it; needs SciPy.
 
     Args:
         root: The folder.

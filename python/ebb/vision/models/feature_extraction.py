@@ -143,7 +143,7 @@ class FeatureExtractor(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> OrderedDict[str, Any]:
         """Run the network and return the outputs by name, in the order in which they came."""
         model = self._source[0]
-        # `to()` and kin may have put others in place of these.
+        # `to()` or `half()` may have put others in place of these.
         own = (*self.named_parameters(recurse=False), *self.named_buffers(recurse=False))
         for name, tensor in own:
             setattr(model, name, tensor)

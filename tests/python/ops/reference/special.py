@@ -1,7 +1,7 @@
 # tests/python/ops/reference/special.py -- references of special functions, number by number.
 #
-# Inverses by bisection, gamma's kin by recurrence and asymptotic series, Bessel functions by
-# integrals: slower than the kernels, and by other formulas where there are any.
+# Inverses by bisection, functions made of gamma by recurrence and asymptotic series,
+# Bessel functions by integrals: slower than the kernels, and by other formulas where there are any.
 """References named in ops/pointwise/special.yaml."""
 
 from __future__ import annotations
