@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tools.check import (
     banned,
+    commits,
     cpp_format,
     headers,
     hygiene,
@@ -49,6 +50,7 @@ CHECKS: dict[str, ModuleType] = {
     "op_names": op_names,
     "hygiene": hygiene,
     "test_names": test_names,
+    "commits": commits,
     "headers": headers,
     "stub": stub,
 }
