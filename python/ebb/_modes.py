@@ -1,4 +1,4 @@
-# python/ebb/_modes.py -- switches that other frameworks have, and which change little here.
+# python/ebb/_modes.py -- switches of PyTorch: deterministic algorithms, precision of products.
 #
 # There is no compiler: programs that ask for one run all the same, and the log tells so once. All
 # kernels give the same bits whatever the number of threads: programs may ask for that, and read

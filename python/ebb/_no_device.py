@@ -1,4 +1,4 @@
-# python/ebb/_no_device.py -- what is said of accelerators that ebb never has: ebb.mps and ebb.xpu.
+# python/ebb/_no_device.py -- ebb.mps and ebb.xpu: what programs ask of devices that are absent.
 """Questions that programs ask before they choose a device, and their answers."""
 
 __all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "synchronize"]

@@ -1,4 +1,4 @@
-# python/ebb/accelerator.py -- the device beside the CPU, whichever it is.
+# python/ebb/accelerator.py -- ebb.accelerator: questions about whichever device there is.
 """``ebb.accelerator``: the first device of a plug-in, if one is loaded.
 
 >>> ebb.accelerator.is_available(), ebb.accelerator.device_count()

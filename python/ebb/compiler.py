@@ -1,4 +1,4 @@
-# python/ebb/compiler.py -- the names around compile(), which leave programs as they are.
+# python/ebb/compiler.py -- ebb.compiler: the names around torch.compile(), which change nothing.
 """``ebb.compiler``: there is none. ebb runs every operation at once.
 
 >>> ebb.compiler.is_compiling()

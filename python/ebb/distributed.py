@@ -1,4 +1,4 @@
-# python/ebb/distributed.py -- what a program asks before it decides to run in one process.
+# python/ebb/distributed.py -- ebb.distributed: the names of torch.distributed, for one process.
 """``ebb.distributed``: there is one process, of rank 0.
 
 ``is_available()`` is False, so that programs for one process or many run as one. A launcher that

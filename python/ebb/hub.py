@@ -1,4 +1,4 @@
-# python/ebb/hub.py -- programs' torch.hub: what lies on this machine; nothing is downloaded.
+# python/ebb/hub.py -- ebb.hub: the names of torch.hub, for local files; nothing is downloaded.
 """``ebb.hub``: entry points of a local ``hubconf.py``, and files of parameters from a local folder.
 
 >>> ebb.hub.set_dir("/data/hub")

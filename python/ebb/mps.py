@@ -1,4 +1,4 @@
-# python/ebb/mps.py -- Apple's graphics, of which there are none.
+# python/ebb/mps.py -- ebb.mps: the names of torch.mps, for Apple's graphics, which ebb has not.
 """``ebb.mps``: never available; what waits, seeds or frees does nothing."""
 
 from ebb._no_device import *  # noqa: F403

@@ -1,4 +1,4 @@
-# python/ebb/multiprocessing.py -- Python's multiprocessing under PyTorch's name.
+# python/ebb/multiprocessing.py -- ebb.multiprocessing: Python's module under PyTorch's name.
 """``ebb.multiprocessing``: Python's module.
 
 Tensors that go to another process are copied, but for those of ``Tensor.share_memory_()``.

@@ -1,4 +1,4 @@
-# python/ebb/onnx.py -- what programs import at their top and ask for at their end.
+# python/ebb/onnx.py -- ebb.onnx: the names of torch.onnx; export() says that there is none.
 """``ebb.onnx``: there is no writer of ONNX; ``export`` says so.
 
 >>> ebb.onnx.is_in_onnx_export()

@@ -1,4 +1,4 @@
-# python/ebb/testing.py -- what programs' own tests ask for: assert_close.
+# python/ebb/testing.py -- ebb.testing: assert_close, for programs' own tests.
 #
 # Containers are compared entry by entry; what is compared at last are tensors, made of numbers and
 # arrays where they are none. Start reading at assert_close().

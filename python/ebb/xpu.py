@@ -1,4 +1,4 @@
-# python/ebb/xpu.py -- Intel's graphics, of which there are none.
+# python/ebb/xpu.py -- ebb.xpu: the names of torch.xpu, for Intel's graphics, which ebb has not.
 """``ebb.xpu``: never available; what waits, seeds or frees does nothing."""
 
 from ebb._no_device import *  # noqa: F403

@@ -143,7 +143,7 @@ def write(settings: Settings, tables: list[str], version: str, difference: float
     described = machine.describe(settings.root, settings.build)
     facts = "\n".join(f"| {name} | {value} |" for name, value in described.items())
     introduction = f"""\
-# ebb beside PyTorch
+# Times of training steps, ebb beside PyTorch
 
 `make bench-peers` measured these figures and wrote this page and the picture:
 `overhead.py`, `train_steps.py` and `attention.py` of `benchmarks/python`, one thread each, for ebb

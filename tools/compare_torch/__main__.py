@@ -37,7 +37,7 @@ SAME = "same: "
 RENAMED = {"torch.utils.data": "ebb.data"}
 KINDS = {"tensor": "T", "tensor_list": "T", "scalar": "N", "floating": "N"}
 HEAD = """\
-# Names and arguments beside PyTorch's
+# Names and arguments of PyTorch that ebb lacks or has otherwise
 
 Written by `python -m tools.compare_torch` from the signatures of PyTorch {version}
 (`tools/compare_torch/signatures.tsv`), the op table and the package; the reasons are in

@@ -1,4 +1,4 @@
-# python/ebb/autograd/anomaly.py -- modes for looking into it: anomalies, NaN, all gradients, cuts.
+# python/ebb/autograd/anomaly.py -- detect_anomaly, check_nan_inf, trace_cuts: to find faults.
 """Find the operation to blame for an error, a NaN or a cut; keep every gradient."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/backends/__init__.py -- switches of libraries that PyTorch computes with.
+# python/ebb/backends/__init__.py -- ebb.backends: switches of libraries, under PyTorch's names.
 #
 # Programs set them at their top. Those of libraries that ebb does not use are kept and read back,
 # and change nothing; which library is there, is told as it is.

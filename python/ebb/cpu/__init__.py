@@ -1,4 +1,4 @@
-# python/ebb/cpu/__init__.py -- what is asked of the CPU as a device.
+# python/ebb/cpu/__init__.py -- ebb.cpu: the CPU as a device, under the names of torch.cpu.
 """The CPU, under the names of ``torch.cpu``.
 
 >>> ebb.cpu.is_available(), ebb.cpu.device_count()

@@ -1,4 +1,4 @@
-# python/ebb/cuda/__init__.py -- what is asked of CUDA, which comes as a plug-in.
+# python/ebb/cuda/__init__.py -- ebb.cuda: NVIDIA's GPUs, under the names of torch.cuda.
 """CUDA's devices: NVIDIA's GPUs, where ebb has its plug-in and the machine a driver.
 
 Where there are none, what waits, seeds or frees does nothing, so that programs may call it; what

@@ -1,4 +1,4 @@
-# python/ebb/func/__init__.py -- functions of functions, under the names of torch.func.
+# python/ebb/func/__init__.py -- ebb.func: transforms of functions (grad, vjp, jvp, vmap).
 #
 # derivatives.py and jacobians.py make derivatives of functions; mapping.py maps them over samples.
 # batched.py is what a sample is under vmap, rules.py calls functions with all samples at once,

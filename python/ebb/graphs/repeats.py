@@ -1,4 +1,4 @@
-# python/ebb/graphs/repeats.py -- which nodes of a graph may be drawn once for many.
+# python/ebb/graphs/repeats.py -- equal parts of a graph, of which a picture draws one.
 #
 # Equal siblings with consecutive numbers (layers.0 to layers.11) are drawn as the first of them,
 # and so are steps of a loop that record the same ops of the same modules again and again. Start

@@ -1,4 +1,4 @@
-# python/ebb/graphs/roots.py -- what a snapshot starts from, and what its leaves are called.
+# python/ebb/graphs/roots.py -- the arguments of ebb.graph(): roots of the graph, names of leaves.
 """Turns arguments of ``ebb.graph`` into flat lists."""
 
 from __future__ import annotations

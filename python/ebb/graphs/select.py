@@ -1,4 +1,4 @@
-# python/ebb/graphs/select.py -- what find() understands.
+# python/ebb/graphs/select.py -- the conditions that Snapshot.find() takes.
 """Tests of nodes, made once per search."""
 
 from __future__ import annotations

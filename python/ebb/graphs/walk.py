@@ -1,4 +1,4 @@
-# python/ebb/graphs/walk.py -- who reaches whom: with explicit stacks, on columns of numbers.
+# python/ebb/graphs/walk.py -- neighbours, ancestors, descendants and paths in a graph.
 """Neighbours, ancestors, descendants and paths of a snapshot."""
 
 from __future__ import annotations

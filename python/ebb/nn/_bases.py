@@ -1,4 +1,4 @@
-# python/ebb/nn/_bases.py -- what kinds of layers derive from, which programs test for.
+# python/ebb/nn/_bases.py -- base classes of kinds of layers, which programs test for.
 #
 # The rows of ops/modules name them as `base`; programs find them in ebb.nn.modules.
 """PyTorch's classes of losses, pools and dropout: ``isinstance(layer, _Loss)``."""

@@ -1,4 +1,4 @@
-# python/ebb/nn/attention.py -- MultiheadAttention, and the choice of kernels that programs make.
+# python/ebb/nn/attention.py -- MultiheadAttention, and sdpa_kernel(), the choice of its kernel.
 """Attention as a module, under PyTorch's names.
 
 Heads are views of one projection; ``ebb.scaled_dot_product_attention`` reads them where they lie.

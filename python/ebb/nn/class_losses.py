@@ -1,4 +1,4 @@
-# python/ebb/nn/class_losses.py -- losses that hold more than options: weights, or a function.
+# python/ebb/nn/class_losses.py -- losses with weights or a function of their own.
 """Losses whose modules are no rows of ``ops/modules``."""
 
 from __future__ import annotations

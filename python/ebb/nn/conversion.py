@@ -1,5 +1,4 @@
-# python/ebb/nn/conversion.py -- to() and the like: gives a module's tensors other memory; the
-# options by which modules pass on where their tensors are.
+# python/ebb/nn/conversion.py -- Module.to() and what it calls: tensors of a module converted.
 """Tensors keep their identity, so optimizers and ties between modules stay as they are."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/nn/padding.py -- layers that put more around their input.
+# python/ebb/nn/padding.py -- padding layers: zeros, constants, reflection, replication, circular.
 """One class for each kind of border and number of dims; the arithmetic is that of F.pad()."""
 
 from __future__ import annotations

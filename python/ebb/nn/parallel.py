@@ -1,4 +1,4 @@
-# python/ebb/nn/parallel.py -- what spreads a network over devices or processes, in one process.
+# python/ebb/nn/parallel.py -- DataParallel, SyncBatchNorm and others, which run in one process.
 """``DataParallel``, ``SyncBatchNorm`` and others, for programs written for several devices."""
 
 from __future__ import annotations

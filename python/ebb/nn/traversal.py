@@ -1,4 +1,4 @@
-# python/ebb/nn/traversal.py -- how trees of modules are listed and printed.
+# python/ebb/nn/traversal.py -- walking and printing trees of modules.
 """Walks go parents first, in order of registration, and meet a shared module once."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/nn/unpooling.py -- layers that put maxima back, or take them of windows at random.
+# python/ebb/nn/unpooling.py -- the layers MaxUnpool1d to 3d, FractionalMaxPool2d and 3d.
 """The arithmetic is in ``ebb.nn.functional``."""
 
 from __future__ import annotations

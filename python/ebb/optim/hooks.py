@@ -1,4 +1,4 @@
-# python/ebb/optim/hooks.py -- hooks of an optimizer, and of all.
+# python/ebb/optim/hooks.py -- hooks that run before and after steps of optimizers.
 """Hooks run in order of registration."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/utils/__init__.py -- checkpointing, gradient flow, other names of what is elsewhere.
+# python/ebb/utils/__init__.py -- ebb.utils: checkpoints, gradient flow, and names found elsewhere.
 """``ebb.utils.checkpoint``; ``ebb.utils.GradientFlow``; ``ebb.utils.data`` is ``ebb.data``.
 
 ``cpp_extension``, ``dlpack``, ``einops``, ``scipy`` and ``tensorboard`` are imported when they are

@@ -1,4 +1,4 @@
-# python/ebb/utils/cpp_extension.py -- what programs with kernels of their own import at their top.
+# python/ebb/utils/cpp_extension.py -- torch.utils.cpp_extension, whose compilers cannot serve ebb.
 """``torch.utils.cpp_extension``: its compilers of PyTorch's C++ say that they cannot serve ebb.
 
 >>> from ebb.utils import cpp_extension

@@ -1,4 +1,4 @@
-# python/ebb/nn/functional/basic.py -- linear maps of ebb.nn.functional.
+# python/ebb/nn/functional/basic.py -- linear, bilinear and grouped_mm of ebb.nn.functional.
 """Ops of the table, and products of groups of rows."""
 
 from __future__ import annotations

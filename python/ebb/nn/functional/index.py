@@ -1,4 +1,4 @@
-# python/ebb/nn/functional/index.py -- functions that look up and put around.
+# python/ebb/nn/functional/index.py -- embedding, embedding_bag, one_hot, pad of nn.functional.
 """Parts of ``ebb.nn.functional`` that index or rearrange: embedding, one_hot, pad."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# python/ebb/nn/functional/unpool.py -- pools of other kinds, part of ebb.nn.functional.
+# python/ebb/nn/functional/unpool.py -- max_unpool, lp_pool, fractional_max_pool of nn.functional.
 """Norms of windows, maxima put back where they were, and maxima of windows at random."""
 
 from __future__ import annotations
