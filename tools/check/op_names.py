@@ -29,7 +29,7 @@ EXEMPT = (
     "tests/tools/test_mutate.py",  # looks the ops up that its examples are about
     "tests/tools/test_op_names.py",
     "ebb/autograd/history/op_support.h",  # "mean" and "sum" are reductions
-    "ebb/autograd/composites/index_reduce.cpp",  # "sum" and "prod" are ways to join elements
+    "ebb/autograd/composites/index/index_reduce.cpp",  # "sum" and "prod" are ways to join elements
     "ebb/core/tensor/layout.cpp",  # "sparse_coo" and "sparse_csr" are layouts
     "ebb/nn/init.cpp",  # as in PyTorch, a caller names the nonlinearity behind a layer
     "python/ebb/array_api/_elementwise.py",  # the names that a standard has

@@ -1,5 +1,5 @@
 // ebb/autograd/rules/network/conv.h -- convolutions by the name of their op, and gradient rules
-// (composites/conv.cpp).
+// (composites/network/conv.cpp).
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // ebb/autograd/rules/network/pool.h -- pools by the name of their op, and gradient rules
-// (composites/pool.cpp).
+// (composites/network/pool.cpp).
 #pragma once
 
 #include <optional>

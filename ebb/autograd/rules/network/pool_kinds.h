@@ -1,5 +1,5 @@
 // ebb/autograd/rules/network/pool_kinds.h -- norms of windows and maxima put back, by the name of
-// their op (composites/pool_kinds.cpp).
+// their op (composites/network/pool_kinds.cpp).
 #pragma once
 
 #include <optional>
