@@ -1,6 +1,6 @@
 # codegen/emit/devices.py -- the pointwise kernels of all devices, as rows of expressions.
 #
-# ebb/devices/common/pointwise.h says what a row is. A kernel that several ops use has its
+# ebb/devices/common/pointwise/pointwise.h says what a row is. A kernel that several ops use has its
 # expression in one of their rows.
 """Emitter of ebb/devices."""
 
@@ -71,5 +71,5 @@ def device_rows(families: list[Family]) -> list[DeviceRow]:
 def emit(families: list[Family]) -> dict[str, str]:
     """The one file."""
     template = environment().get_template("pointwise_rows.cpp.j2")
-    path = "ebb/devices/common/pointwise_rows.cpp"
+    path = "ebb/devices/common/pointwise/pointwise_rows.cpp"
     return {path: template.render(path=path, rows=device_rows(families))}

@@ -45,6 +45,7 @@ ROOMS = {
     ),
     "ebb/graph": ("layout", ""),
     "ebb/devices": ("launch", "common", "cuda", "opencl"),
+    "ebb/devices/common": ("base", "reduce", "gemm", "pointwise", "index", "network", ""),
     "python/src": ("base", "calls", "autograd", "tensor", "parts", ""),
 }
 PACKAGES = ("python/ebb/", "codegen/", "tools/")

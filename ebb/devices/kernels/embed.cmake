@@ -1,15 +1,16 @@
 # ebb/devices/kernels/embed.cmake -- writes the kernel sources into one C++ file, as literals.
 #
-#     cmake -DFOLDER=ebb/devices/kernels -DFILES=pointwise.k,reduce.k -DOUT=sources.cpp
+#     cmake -DFOLDER=ebb/devices/kernels -DFILES=elements.k,reduce/scan.k -DOUT=sources.cpp
 #           -P embed.cmake
 #
-# pointwise.k becomes ebb::devices::pointwise_k, declared in ebb/devices/launch/source.h.
+# reduce/scan.k becomes ebb::devices::scan_k, declared in ebb/devices/launch/source.h.
 string(REPLACE "," ";" files "${FILES}")
 set(text "// ebb/devices/kernels/sources.cpp -- generated from ebb/devices/kernels: their texts.\n"
          "#include \"ebb/devices/launch/source.h\"\n\nnamespace ebb::devices {\n\n")
 string(CONCAT text ${text})
 foreach(file IN LISTS files)
-  string(MAKE_C_IDENTIFIER ${file} name)
+  get_filename_component(name ${file} NAME)
+  string(MAKE_C_IDENTIFIER ${name} name)
   file(READ ${FOLDER}/${file} content)
   string(APPEND text "const std::string_view ${name} = R\"ebb_text(${content})ebb_text\";\n")
 endforeach()
