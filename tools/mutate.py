@@ -33,19 +33,22 @@ from codegen.model import REFUSAL, Family, Op  # noqa: E402
 RELEASE = ROOT / "build" / "release"
 MUTATE = ROOT / "build" / "mutate"
 MASKED = "test_a_gradient_of_0_stays_0_through_all_rows_but_those_named"
-ROW_TESTS = ["tests/python/ops/test_gradients.py", f"tests/fuzz/test_masked_values.py::{MASKED}"]
+ROW_TESTS = [
+    "tests/python/ops/test_gradients.py",
+    f"tests/fuzz/rows/test_masked_values.py::{MASKED}",
+]
 # They hold derivatives of ops whose rows have no cases, or none where the formula matters.
 OTHER_TESTS = [
-    "tests/python/ops/test_special.py",
-    "tests/python/ops/test_random.py",
-    "tests/python/ops/test_variates.py",
-    "tests/python/ops/test_numbers.py",
-    "tests/python/ops/test_ldl.py",
-    "tests/python/ops/test_strided.py",
+    "tests/python/ops/numbers/test_special.py",
+    "tests/python/ops/statistics/test_random.py",
+    "tests/python/ops/statistics/test_variates.py",
+    "tests/python/ops/numbers/test_numbers.py",
+    "tests/python/ops/linalg/test_ldl.py",
+    "tests/python/ops/places/test_strided.py",
     "tests/python/sparse",
     "tests/python/devices/test_devices.py",
     "tests/python/indexing/test_advanced_indexing.py",
-    "tests/fuzz/test_special_values.py",
+    "tests/fuzz/rows/test_special_values.py",
 ]
 # Neither its sign nor a factor makes this wrong.
 ZERO = "zeros_like(grad_out)"

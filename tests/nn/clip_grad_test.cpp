@@ -1,4 +1,5 @@
-// tests/nn/clip_grad_test.cpp -- bounded gradients: what tests/python/nn/test_utils.py cannot ask.
+// tests/nn/clip_grad_test.cpp -- bounded gradients: what tests/python/nn/weights/test_utils.py
+// cannot ask.
 #include "ebb/nn/clip_grad.h"
 
 #include <gtest/gtest.h>

@@ -148,11 +148,12 @@ def test_a_room_that_the_readme_does_not_name_is_found():
     assert problem.text == "needs a row for `ebb/new`"
 
 
-def test_a_folder_of_56_files_is_too_full():
-    files = tuple(f"ebb/core/x{number}.h" for number in range(56))
+def test_a_folder_with_one_name_more_than_may_be_is_too_full():
+    count = rooms.MAX_STEMS + 1
+    files = tuple(f"ebb/core/x{number}{end}" for number in range(count) for end in (".h", ".cpp"))
     [problem] = rooms.full_folders(files)
-    assert problem.text == "needs at most 55 files side by side, got 56"
-    assert rooms.full_folders(files[1:]) == []
+    assert problem.text == f"needs at most {count - 1} names side by side, got {count}"
+    assert rooms.full_folders(files[2:]) == []
 
 
 def test_a_readme_of_41_lines_is_too_long(make_repo):

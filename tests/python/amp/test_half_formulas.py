@@ -1,7 +1,7 @@
 # tests/python/amp/test_half_formulas.py -- formulas of half types are rounded once, at the end.
 #
 # What several ops make of half numbers would be rounded after each, and lost where one leaves the
-# range. tests/fuzz/test_half_range.py tries every op so; here are the cases that users met.
+# range. tests/fuzz/rows/test_half_range.py tries every op so; here are the cases that users met.
 import numpy as np
 import pytest
 

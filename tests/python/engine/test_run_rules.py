@@ -6,7 +6,7 @@ import pytest
 
 import ebb
 from ebb.autograd import Function, grad, graph
-from tests.fuzz.temporaries import memory_of
+from tests.fuzz.rows.temporaries import memory_of
 from tests.python.autograd.function_support import make
 from tests.python.leaves import leaf
 

@@ -6,7 +6,7 @@ import pytest
 import ebb
 from ebb.nn import functional
 from tests.python.held import live_without_garbage
-from tests.python.ops.test_attention import MASKS, numerical, operands, reference
+from tests.python.ops.network.test_attention import MASKS, numerical, operands, reference
 
 sdpa = functional.scaled_dot_product_attention
 HALVES = {"bfloat16": 2.0**-8, "float16": 2.0**-11}  # and half an ulp of 1

@@ -4,7 +4,7 @@ import pytest
 
 import ebb
 from ebb.nn import functional
-from tests.fuzz.temporaries import memory_of
+from tests.fuzz.rows.temporaries import memory_of
 
 EPS = {ebb.float16: 2.0**-11, ebb.bfloat16: 2.0**-8}  # half a unit
 # Images that are widened at once; in several parts, the last being smaller; one at a time.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ebb
-from tests.fuzz.narrow import every_number
+from tests.fuzz.rows.narrow import every_number
 
 HALVES = [ebb.float16, ebb.bfloat16]
 NAMES = {ebb.float16: "float16", ebb.bfloat16: "bfloat16"}

@@ -3,7 +3,7 @@
 import pytest
 
 import ebb
-from tests.fuzz.temporaries import memory_of
+from tests.fuzz.rows.temporaries import memory_of
 
 LAYERS = {
     "LSTM": (ebb.lstm_layer, 4, 2),

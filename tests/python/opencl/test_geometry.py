@@ -1,9 +1,9 @@
 # tests/python/opencl/test_geometry.py -- drawn calls give on a device what they give on the CPU:
 # values, gradients and second derivatives, whatever their sizes, strides and dtypes.
 #
-# The draws are those of tests/fuzz/geometry.py: sizes 0 and 1, broadcast, permuted, expanded and
-# overlapping operands, all real dtypes. What has no kernel runs on the CPU here, so that each op is
-# tried that has operands on a device. A part of the rows runs each time, all of them with
+# The draws are those of tests/fuzz/rows/geometry.py: sizes 0 and 1, broadcast, permuted, expanded
+# and overlapping operands, all real dtypes. What has no kernel runs on the CPU here, so that each
+# op is tried that has operands on a device. A part of the rows runs each time, all of them with
 # `make test-long`, by fresh draws: EBB_FUZZ_SEED repeats them.
 import zlib
 
@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import ebb
-from tests.fuzz import geometry, seeds
-from tests.fuzz.function_rows import composed_rows
+from tests.fuzz import seeds
+from tests.fuzz.rows import geometry
+from tests.fuzz.rows.function_rows import composed_rows
 from tests.python.ops.op_reference import TOLERANCE
 from tests.python.ops.op_rows import (
     COMPLEX,

@@ -7,7 +7,7 @@ import pytest
 
 import ebb
 from ebb.utils.checkpoint import checkpoint
-from tests.fuzz.temporaries import memory_of
+from tests.fuzz.rows.temporaries import memory_of
 from tests.python.held import live, live_without_garbage
 from tests.python.threads import on_threads
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ebb
-from tests.fuzz.temporaries import memory_of
+from tests.fuzz.rows.temporaries import memory_of
 
 ROWS = 1 << 18
 

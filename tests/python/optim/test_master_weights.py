@@ -10,7 +10,7 @@ import pytest
 import ebb
 from ebb import optim
 from ebb.optim.fused import FusedOptimizer
-from tests.fuzz.temporaries import memory_of
+from tests.fuzz.rows.temporaries import memory_of
 
 # Of a state: these are not of the dtype of weights.
 SCALARS = ("step", "eta", "mu", "mu_product")

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import ebb
-from tests.fuzz.callables import all_callables
+from tests.fuzz.hostile.callables import all_callables
 from tools.compare_torch.__main__ import REASONS
 from tools.compare_torch.compare import parse
 from tools.compare_torch.record import TABLE

@@ -1,6 +1,6 @@
 # tests/python/package/test_naming.py -- errors name the function that was called, and the argument.
 #
-# tests/fuzz/test_hostile_calls.py tries every public callable; here is what such errors say.
+# tests/fuzz/hostile/test_calls.py tries every public callable; here is what such errors say.
 """Errors of functions written in Python, of aliases, and of ops that are made of others."""
 
 import copy

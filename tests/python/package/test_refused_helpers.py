@@ -1,6 +1,6 @@
 # tests/python/package/test_refused_helpers.py -- wrong arguments of helpers beside the ops.
 #
-# Found by tests/fuzz/hostile_calls.py: errors that named another call, and a wait without end.
+# Found by tests/fuzz/hostile/calls.py: errors that named another call, and a wait without end.
 """What is refused at once, in the name of the function that was called."""
 
 import pytest

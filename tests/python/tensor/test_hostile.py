@@ -1,13 +1,13 @@
 # tests/python/tensor/test_hostile.py -- nonsense as keys and data, hostile objects, odd endings: no
 # crash.
 #
-# Nonsense as arguments of functions is tests/fuzz/test_hostile_calls.py.
+# Nonsense as arguments of functions is tests/fuzz/hostile/test_calls.py.
 import random
 
 import pytest
 
 import ebb
-from tests.fuzz.hostile_values import Angry, junk
+from tests.fuzz.hostile.values import Angry, junk
 from tests.python.fresh import finished
 
 

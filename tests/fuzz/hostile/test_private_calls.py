@@ -1,0 +1,16 @@
+# tests/fuzz/hostile/test_private_calls.py -- no private function of ebb._C crashes on arguments of
+# a wrong type: tools that walk a module call them, and so may anybody.
+import subprocess
+import sys
+
+import pytest
+
+LONG = pytest.param("fresh", 2000, marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize(("seed", "draws"), [("fixed", 6), LONG])
+def test_private_functions_refuse_wrong_types(seed, draws):
+    command = [sys.executable, "-m", "tests.fuzz.hostile.private_calls", seed, str(draws)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "", "ended by a signal"
