@@ -35,7 +35,7 @@ def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return what was asked for.
+    """Return whether ``use_deterministic_algorithms`` asked for them.
 
     Example:
         >>> ebb.are_deterministic_algorithms_enabled()
@@ -97,7 +97,7 @@ def set_float32_matmul_precision(precision: Any) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """Return what was asked for, also by ``backends.cuda.matmul.allow_tf32``.
+    """Return what ``set_float32_matmul_precision`` or ``backends.cuda.matmul.allow_tf32`` set.
 
     Example:
         >>> ebb.get_float32_matmul_precision()
@@ -168,7 +168,7 @@ def set_warn_always(b: bool) -> None:
 
 
 def is_warn_always_enabled() -> Any:
-    """Return what was asked for.
+    """Return what ``set_warn_always`` was given.
 
     Example:
         >>> ebb.is_warn_always_enabled()

@@ -23,7 +23,7 @@ def is_autocast_available(device_type: str | _C.device) -> bool:
 
 
 def is_autocast_enabled(device_type: str | _C.device = "cpu") -> bool:
-    """Return whether ops on such devices are cast now, on this thread.
+    """Return whether autocast is on for this type of device, on this thread.
 
     Example:
         >>> ebb.is_autocast_enabled("cpu")
@@ -35,7 +35,7 @@ def is_autocast_enabled(device_type: str | _C.device = "cpu") -> bool:
 
 
 def get_autocast_dtype(device_type: str | _C.device) -> _C.dtype:
-    """Return what ops on such devices are cast to, or would be.
+    """Return the dtype of autocast for this type of device, be it on or off.
 
     Example:
         >>> ebb.get_autocast_dtype("cpu")
@@ -45,7 +45,7 @@ def get_autocast_dtype(device_type: str | _C.device) -> _C.dtype:
 
 
 def set_autocast_enabled(device_type: str | _C.device, enabled: bool) -> None:
-    """Switch casts on such devices on or off, until the block ends that this was called in.
+    """Switch autocast on or off for this type of device, until the present block ends.
 
     Example:
         >>> with ebb.autocast("cpu"):
@@ -57,7 +57,7 @@ def set_autocast_enabled(device_type: str | _C.device, enabled: bool) -> None:
 
 
 def set_autocast_dtype(device_type: str | _C.device, dtype: _C.dtype) -> None:
-    """Set what ops on such devices are cast to, until the block ends that this was called in.
+    """Set the dtype of autocast for this type of device, until the present block ends.
 
     Raises:
         DTypeError: For another dtype than bfloat16 and float16.
