@@ -25,7 +25,7 @@ MAX_POINTS = 12
 VERSION_FILE = "python/ebb/__init__.py"
 # Where the version is shown, beside the file that has it: what stands before and behind it.
 SHOWN = {"README.md": ("held out; ebb ", "\n"), "CITATION.cff": ("version: ", "\n")}
-PACKAGE = "python/ebb"
+SOURCES = ("python/ebb", "satellites")  # what may deprecate names
 _VERSION = re.compile(r'(?m)^__version__ = "([^"]+)"')
 _MAKERS = ("deprecated", "Deprecation")
 _POINTS, _UPGRADING = "### Points", "### Upgrading"
@@ -63,10 +63,11 @@ def number(version: str) -> tuple[int, ...]:
 
 
 def deprecations(root: Path) -> list[Deprecated]:
-    """Return what the package below ``root`` deprecates."""
+    """Return what the package and its satellites below ``root`` deprecate."""
     return [
         found
-        for path in sorted((root / PACKAGE).rglob("*.py"))
+        for folder in SOURCES
+        for path in sorted((root / folder).rglob("*.py"))
         if "eprecat" in (text := path.read_text())
         for found in _made_in(text, str(path.relative_to(root)))
     ]
