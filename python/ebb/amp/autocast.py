@@ -21,9 +21,10 @@ class autocast:  # noqa: N801 -- used like a function
 
     Inside, ops of the list *lower* (matrix products, convolutions, attention) cast their operands
     to ``dtype``; those of *float32* (exponentials, sums, norms, losses) cast narrow ones back;
-    all others take what comes, and the widest of several. Casts are recorded, so gradients arrive
-    in each leaf's own dtype. Only float16, bfloat16 and float32 are ever cast; ops in place and
-    with ``out=`` are not. ``backward()`` computes in the dtypes of forward, and belongs outside.
+    all others compute in the dtype of their operands, the widest of several. Casts are recorded,
+    so gradients arrive in each leaf's own dtype. Only float16, bfloat16 and float32 are ever cast;
+    ops in place and with ``out=`` are not. ``backward()`` computes in the dtypes of forward, and
+    belongs outside.
 
     Args:
         device_type: Where operands must be: ``"cpu"``, ``"cuda"`` or a plug-in's name.

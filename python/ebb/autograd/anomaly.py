@@ -43,14 +43,14 @@ class _Checks:
 
 
 class detect_anomaly(_Checks):  # noqa: N801 -- the field's name for it
-    """Context manager and decorator: know who recorded each node, and look at its gradients.
+    """Context manager and decorator: find the op that a NaN or a failed backward comes from.
 
     Run forward and backward inside. Each node recorded inside keeps the whole stack of the call
     that recorded it (``Node.stack``), and an error of a backward run shows it. With ``check_nan``,
     ``backward()`` and ``grad()`` raise :class:`ebb.errors.NonFiniteError` at a loss or seed that
     is not finite, and at the first node that computes NaN, or an infinity from finite gradients;
-    the message names node, line, counts and first index. Costs about half of the time of a step
-    of small operations.
+    the message names node, line, counts and first index. docs/benchmarks.md says what it
+    costs: 2 to 10 % of a step of small operations.
 
     Example:
         >>> x = ebb.tensor([4.0], requires_grad=True)
