@@ -161,6 +161,10 @@ def test_a_readme_of_41_lines_is_too_long(make_repo):
     assert problem.text == "README needs at most 40 lines, got 41"
 
 
+def test_a_row_of_a_table_that_goes_on_in_the_next_counts_once(make_repo):
+    assert rooms.check(make_repo({"tools/README.md": "\n" * 30 + "| | more |\n" * 20})) == []
+
+
 def test_a_start_that_is_gone_is_found():
     opening = "// ebb/a.h -- an example.\n// Start reading\n// at a::Run::first().\n"
     text = opening + "void Run::first() {}\n"

@@ -18,6 +18,13 @@ def test_a_line_of_101_columns_is_too_wide_unless_it_holds_an_address():
     assert sizes.long_lines("a.h", "// https://" + "x" * 100) == []
 
 
+def test_a_line_of_a_readme_of_161_columns_is_too_long(make_repo):
+    repo = make_repo({"a/README.md": "# a\n" + "x" * 160 + "\n" + "x" * 161, "b.md": "x" * 161})
+    [problem] = sizes.check(repo)
+    assert (problem.path, problem.line) == ("a/README.md", 3)
+    assert "at most 160 columns, got 161" in problem.text
+
+
 def test_a_cpp_function_of_61_lines_is_too_long():
     code = "namespace a {\nvoid f() {\n" + body(59) + "}\nvoid g() {\n" + body(58) + "}\n}\n"
     [problem] = sizes.long_functions("a.cpp", code)

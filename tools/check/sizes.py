@@ -1,4 +1,5 @@
-# tools/check/sizes.py -- files of at most 600 lines, functions of 60, lines of 100 columns.
+# tools/check/sizes.py -- files of at most 600 lines, functions of 60, lines of 100 columns, of 160
+# in READMEs.
 """Limits on what a reader has to hold in mind at once; of pages, all but the changelog, in lines.
 
 lizard finds the functions of C++ and JavaScript. A Python function's docstring does not count, just
@@ -21,6 +22,7 @@ HINT = "split by idea, not by length: a helper with a name of its own, or a file
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60
 MAX_COLUMNS = 100
+MAX_README_COLUMNS = 160
 # A template's line expands to another length, and a signature in the op table is one line.
 FREE_WIDTH = (".j2", ".yaml")
 SUFFIXES = (".h", ".cpp", ".py", ".cmake", "CMakeLists.txt", ".sh", ".yaml", ".j2", "Makefile",
@@ -41,6 +43,8 @@ def check(repo: Repo) -> list[Problem]:
     for name in repo.select(".md"):
         if name != "CHANGELOG.md":
             problems += long_files(name, repo.text(name))
+        if name.endswith("README.md"):
+            problems += long_lines(name, repo.text(name), MAX_README_COLUMNS)
     return problems
 
 
@@ -52,12 +56,12 @@ def long_files(name: str, text: str) -> list[Problem]:
     return [Problem(name, f"file needs at most {MAX_FILE_LINES} lines, got {count}")]
 
 
-def long_lines(name: str, text: str) -> list[Problem]:
+def long_lines(name: str, text: str, most: int = MAX_COLUMNS) -> list[Problem]:
     """Return a problem per line that is too wide; a bare URL cannot be broken and may be."""
     return [
-        Problem(name, f"line needs at most {MAX_COLUMNS} columns, got {len(line)}", number)
+        Problem(name, f"line needs at most {most} columns, got {len(line)}", number)
         for number, line in enumerate(text.splitlines(), start=1)
-        if len(line) > MAX_COLUMNS and "://" not in line
+        if len(line) > most and "://" not in line
     ]
 
 
