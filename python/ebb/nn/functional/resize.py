@@ -246,8 +246,8 @@ def interpolate(
         return _interpolate_bytes(input, scales, mode, bool(align_corners), antialias)
     if mode in LINEAR_NDIM:
         input = _interpolable(input, mode)
-    if (mode == "bicubic" or antialias) and input.dtype in (_C.float16, _C.bfloat16):
-        input = input.float()  # sums of several products
+    if mode in LINEAR_NDIM and input.dtype in (_C.float16, _C.bfloat16):
+        input = input.float()  # sums of products, of one dim after the other
     # Dims that shrink go first: what lies in between is never larger than input and output.
     for dim, (old, new, scale) in sorted(
         enumerate(scales, 2), key=lambda entry: entry[1][1] / entry[1][0]

@@ -5,6 +5,7 @@ import pytest
 
 import ebb
 from ebb import nn
+from tests.fuzz.rows import narrow
 from tests.fuzz.rows.temporaries import memory_of
 from tests.python.fresh import printed
 
@@ -270,3 +271,14 @@ def test_modes_that_do_not_go_with_an_option_are_refused():
         F.interpolate(x[0], 2, mode="bicubic")
     with pytest.raises(NotImplementedError, match="needs mode nearest, nearest-exact, area,"):
         F.interpolate(x, 2, mode="lanczos")
+
+
+@pytest.mark.parametrize("dtype", narrow.NARROW)
+@pytest.mark.parametrize("mode", ["linear", "bilinear", "bicubic", "trilinear"])
+def test_half_types_are_rounded_once_by_all_dims_together(mode, dtype):
+    sizes = {"linear": (7,), "trilinear": (4, 6, 5)}.get(mode, (5, 9))
+    numbers = np.random.default_rng(0).standard_normal((2, 3, *[4] * len(sizes)))
+    x = ebb.tensor(numbers).to(getattr(ebb, dtype))
+    got, wanted = (F.interpolate(one, sizes, mode=mode) for one in (x, x.double()))
+    assert got.dtype == x.dtype
+    assert narrow.ulps(got.double().numpy(), wanted.numpy(), dtype, norm=True).max() <= 0.51
