@@ -3,7 +3,9 @@
 # An op computes half types in float32 and rounds once, so that it, its gradient and its second
 # derivative are those of float64 for the same operands, rounded, wherever these are in range.
 # Trials draw operands whose reciprocals, squares, sums and products are not, and large ones. What
-# float32's own roundings may change is measured: operands moved by a few of its units.
+# float32's own roundings may change is measured: operands moved by a few of its units. Of sums of
+# products (a key of the row) it is known: of n terms, in any order, n 2^-24 sum|terms|, and what
+# bfloat16's products do not see, operands and terms below 2^-126.
 # `python -m tests.fuzz.rows.half_range` prints what is wrong.
 """Trials of half types at the ends of their range, held against float64."""
 
@@ -13,7 +15,7 @@ import argparse
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +37,7 @@ SIZES = {
 ULPS = {"value": 1.01, "gradient": 1.01, "second derivative": 2.01}
 MADE = 4  # times as many for what is made of several ops
 NOISE = 2.0**-22
+MOVES = 12  # how often they are moved
 TRIALS = 12
 SLOW = 0.02  # seconds a call: nothing large is tried beyond
 MUCH = 64  # bytes an element: likewise
@@ -51,6 +54,14 @@ class Outcome:
         for name, arrays in moved.parts.items():
             for index, (a, b) in enumerate(zip(arrays, wanted.parts[name], strict=True)):
                 self.parts[name][index] = _further(self.parts[name][index], a, b)
+
+    def add(self, other: Outcome) -> None:
+        """Make these distances longer by others."""
+        for name, arrays in other.parts.items():
+            mine = self.parts[name]
+            for index, more in enumerate(arrays):
+                if mine[index] is not None and more is not None:
+                    mine[index] = mine[index] + more
 
     def is_well_within(self, top: float) -> bool:
         """Whether the gradients between two derivatives are in range too, for all one knows."""
@@ -112,6 +123,20 @@ def widened(arguments: dict[str, Any], dtype: Any = ebb.float64) -> dict[str, An
     return {name: one(value) for name, value in arguments.items()}
 
 
+def changed(
+    arguments: dict[str, Any], change: Callable[[ebb.Tensor], ebb.Tensor]
+) -> dict[str, Any]:
+    """Arguments with each floating tensor as ``change`` makes it."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, list):
+            return [one(each) for each in value]
+        is_float = isinstance(value, ebb.Tensor) and value.dtype.is_floating_point
+        return change(value) if is_float else value
+
+    return {name: one(value) for name, value in arguments.items()}
+
+
 class Trial:
     """One call, with gradients to start from, in a half type and in float64."""
 
@@ -122,6 +147,7 @@ class Trial:
         # What several ops make, and every second derivative, is rounded between them.
         self.is_made = bool(row.data["is_composite"])
         self.noise: np.random.Generator | None = None
+        self.change: Callable[[ebb.Tensor], ebb.Tensor] | None = None
 
     def seeds(self, like: list[ebb.Tensor], size: float) -> list[ebb.Tensor]:
         """Gradients for some tensors, of numbers of about a size that no dtype rounds."""
@@ -131,6 +157,7 @@ class Trial:
         for one in like:
             numbers = rng.choice([-1.5, -1.0, 1.0, 2.0], tuple(one.shape)) * size
             start = ebb.tensor(np.asarray(numbers)).to(half).to(one.dtype)
+            start = self.change(start) if self.change else start
             found.append(self.moved(start) if self.noise else start)
         return found
 
@@ -187,6 +214,8 @@ class Trial:
         slack = self.slack(wide, wanted, seconds)
         with self.rounding():
             slack.widen(self.outcome(wide, seconds), wanted)
+        if "products" in self.row.test:
+            slack.add(self.lost(seconds))
         text = self.difference(got, others, slack)
         if text:
             raise WrongError(f"{self.row.op} {self.dtype}, gradients of {self.size}: {text}")
@@ -204,7 +233,7 @@ class Trial:
         """How far each number moves where operands and gradients move by roundings."""
         found = Outcome({name: [None] * len(a) for name, a in wanted.parts.items()})
         self.noise = np.random.default_rng(self.seed)
-        for _ in range(6):
+        for _ in range(MOVES):
             try:
                 near = self.outcome({name: self.moved(v) for name, v in wide.items()}, seconds)
             except ebb.Error:
@@ -212,6 +241,35 @@ class Trial:
             found.widen(near, wanted)
         self.noise = None
         return found
+
+    def lost(self, seconds: bool) -> Outcome:
+        """What sums of products in float32 may lose of each number, a quarter of it."""
+        least = LEAST["bfloat16"]
+
+        def outcome(change: Any) -> Outcome:
+            self.change = change
+            found = self.outcome(changed(widened(self.arguments), change), seconds)
+            self.change = None
+            return found
+
+        counts = outcome(ebb.ones_like)
+        sizes = outcome(ebb.abs)
+        seen = outcome(lambda x: ebb.where(x.abs() < least, 0, x.abs()))
+
+        def bound(count: Any, size: Any, normal: Any) -> Any:
+            if size is None or size.dtype.kind != "f":
+                return None
+            most = count * (2.0**-24 * size + least) + (size - normal)
+            return np.where(size > MOST["bfloat16"], np.inf, most) / 4
+
+        return Outcome(
+            {
+                name: [
+                    bound(*of) for of in zip(counts.parts[name], a, seen.parts[name], strict=True)
+                ]
+                for name, a in sizes.parts.items()
+            }
+        )
 
     def difference(self, got: Outcome, wanted: list[Outcome], slack: Outcome | None) -> str:
         """The first number that is none of those wanted, in words."""

@@ -36,3 +36,22 @@ def test_every_op_keeps_half_types_in_range_but_those_named(row):
     dtypes = [one for one in narrow.NARROW if one in row.dtypes]
     wrong = [text for one in dtypes for text in half_range.wrong_in(row, one, 0, counts)]
     assert bool(wrong) == is_named(row), wrong[:4] or "its `half` is out of date"
+
+
+def test_a_sum_of_products_that_is_off_by_more_than_float32_loses_is_found(monkeypatch):
+    row = next(row for row in narrow.ROWS if "products" in row.test)
+    trials = list(half_range.range_trials(row, "float16", 0, FEW))
+    honest = half_range.Trial.outcome
+
+    def off(self, arguments, seconds):
+        found = honest(self, arguments, seconds)
+        if arguments is self.arguments:
+            found.parts["value"] = [one * (1 + 2.0**-7) for one in found.parts["value"]]
+        return found
+
+    for trial in trials:
+        trial.check(False)
+    monkeypatch.setattr(half_range.Trial, "outcome", off)
+    for trial in trials:
+        with pytest.raises(half_range.WrongError):
+            trial.check(False)
