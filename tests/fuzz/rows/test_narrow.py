@@ -26,6 +26,14 @@ PAGE = Path(__file__).parents[3] / "docs" / "amp.md"
 OTHERS = [row for row in KERNELS if row not in narrow.SINGLE]
 
 
+def is_named(row):
+    """Whether a row says why its half results are no rounded ones; then they must not be."""
+    return "narrow" in row.test.get("special", {})
+
+
+ROUNDED = [row for row in narrow.SINGLE if not is_named(row)]
+
+
 def both(rows):
     return [(row, dtype) for row in rows for dtype in narrow.NARROW if dtype in row.dtypes]
 
@@ -40,7 +48,7 @@ def fresh_seed(row):
 
 def check_error(row, dtype, seed):
     measure = narrow.pointwise_error if row in narrow.SINGLE else narrow.whole_error
-    assert measure(row, dtype, seed) <= HALF
+    assert (measure(row, dtype, seed) > HALF) == is_named(row)
 
 
 @pytest.mark.parametrize(("row", "dtype"), sampled(KERNELS, "errors"), ids=str)
@@ -134,13 +142,13 @@ def check_rounded_once(row, dtype, seed):
             raise AssertionError(f"operands, got, wanted: {shown} and {wrong.size} in all")
 
 
-@pytest.mark.parametrize(("row", "dtype"), sampled(narrow.SINGLE, "rounded"), ids=str)
+@pytest.mark.parametrize(("row", "dtype"), sampled(ROUNDED, "rounded"), ids=str)
 def test_a_narrow_result_is_the_float32_result_rounded(row, dtype):
     check_rounded_once(row, dtype, seed=2)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("row", "dtype"), both(narrow.SINGLE), ids=str)
+@pytest.mark.parametrize(("row", "dtype"), both(ROUNDED), ids=str)
 def test_every_narrow_result_is_the_float32_result_rounded(row, dtype):
     check_rounded_once(row, dtype, fresh_seed(row))
 
