@@ -12,12 +12,18 @@ Example:
 
 from __future__ import annotations
 
+import inspect
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import ebb
 from ebb._base import naming as _naming
 from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_P = ParamSpec("_P")
 
 __all__ = [
     "amax",
@@ -86,32 +92,77 @@ def _dims(input: Tensor, dim) -> list[int]:
     return [one + input.ndim if one < 0 else one for one in dims]
 
 
+# --- what functions of one signature share ---
+
+
+def _reduction(
+    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
+) -> tuple[Any, ...]:
+    return input, dim, keepdim, dtype, mask
+
+
+def _variance(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> tuple[Any, ...]:
+    if unbiased is not None and correction is not None:
+        raise _ValueError("takes unbiased or correction, got both")
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return input, dim, correction, keepdim, dtype, mask
+
+
+def _along(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> tuple[Any, ...]:
+    return input, dim, dtype, mask
+
+
+def _takes(
+    arguments: Callable[_P, tuple[Any, ...]], shows: str, call: str = "1"
+) -> Callable[[Callable[..., Tensor]], Callable[_P, Tensor]]:
+    """Give a function the signature of ``arguments``, and an example that prints ``shows``."""
+
+    def decorate(compute: Callable[..., Tensor]) -> Callable[_P, Tensor]:
+        def masked(*args: _P.args, **kwargs: _P.kwargs) -> Tensor:
+            try:
+                given = arguments(*args, **kwargs)
+            except TypeError as error:
+                text = str(error).partition("() ")[2]
+                raise _DTypeError(f"{compute.__name__}(): {text}") from None
+            return compute(*given)
+
+        made: Any = masked
+        made.__name__ = made.__qualname__ = compute.__name__
+        made.__signature__ = inspect.signature(arguments).replace(return_annotation="Tensor")
+        made.__doc__ = f"""{compute.__doc__}
+
+    Example:
+        >>> mask = ebb.tensor([[True, False, True]])
+        >>> ebb.masked.{compute.__name__}(ebb.tensor([[1.0, 2.0, 4.0]]), {call}, mask=mask)
+        {shows}
+    """
+        return masked
+
+    return decorate
+
+
 # --- reductions ---
 
 
-def sum(
-    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """Return the sum of the kept elements; of none, 0.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.sum(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([5.])
-    """
+@_takes(_reduction, "tensor([5.])")
+def sum(input, dim, keepdim, dtype, mask):
+    """Return the sum of the kept elements; of none, 0."""
     return ebb.sum(_kept(input, mask, 0, dtype), dim, keepdim, dtype=dtype)
 
 
-def prod(
-    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """Return the product of the kept elements; of none, 1. ``dim`` may be several.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.prod(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([4.])
-    """
+@_takes(_reduction, "tensor([4.])")
+def prod(input, dim, keepdim, dtype, mask):
+    """Return the product of the kept elements; of none, 1. ``dim`` may be several."""
     values = _kept(input, mask, 1, dtype)
     dims = _dims(input, dim)
     for one in sorted(dims, reverse=True):
@@ -119,72 +170,33 @@ def prod(
     return values if dims else ebb.prod(values, dtype=dtype)
 
 
-def amax(
-    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """Return the largest kept element; of none, the lowest number of the dtype.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.amax(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([4.])
-    """
-    values = _kept(input, mask, _lowest(dtype or input.dtype), dtype)
-    return ebb.amax(values, dim, keepdim)
+@_takes(_reduction, "tensor([4.])")
+def amax(input, dim, keepdim, dtype, mask):
+    """Return the largest kept element; of none, the lowest number of the dtype."""
+    return ebb.amax(_kept(input, mask, _lowest(dtype or input.dtype), dtype), dim, keepdim)
 
 
-def amin(
-    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """Return the smallest kept element; of none, the highest number of the dtype.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.amin(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([1.])
-    """
-    values = _kept(input, mask, _highest(dtype or input.dtype), dtype)
-    return ebb.amin(values, dim, keepdim)
+@_takes(_reduction, "tensor([1.])")
+def amin(input, dim, keepdim, dtype, mask):
+    """Return the smallest kept element; of none, the highest number of the dtype."""
+    return ebb.amin(_kept(input, mask, _highest(dtype or input.dtype), dtype), dim, keepdim)
 
 
-def argmax(
-    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """Return the place of the largest kept element.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.argmax(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([2])
-    """
-    values = _kept(input, mask, _lowest(dtype or input.dtype), dtype)
-    return ebb.argmax(values, dim, keepdim)
+@_takes(_reduction, "tensor([2])")
+def argmax(input, dim, keepdim, dtype, mask):
+    """Return the place of the largest kept element."""
+    return ebb.argmax(_kept(input, mask, _lowest(dtype or input.dtype), dtype), dim, keepdim)
 
 
-def argmin(
-    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """Return the place of the smallest kept element.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.argmin(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([0])
-    """
-    values = _kept(input, mask, _highest(dtype or input.dtype), dtype)
-    return ebb.argmin(values, dim, keepdim)
+@_takes(_reduction, "tensor([0])")
+def argmin(input, dim, keepdim, dtype, mask):
+    """Return the place of the smallest kept element."""
+    return ebb.argmin(_kept(input, mask, _highest(dtype or input.dtype), dtype), dim, keepdim)
 
 
-def logsumexp(
-    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """Return the logarithm of the sum of the exponentials of the kept elements; of none, -inf.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.logsumexp(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([4.0486])
-    """
+@_takes(_reduction, "tensor([4.0486])")
+def logsumexp(input, dim, keepdim, dtype, mask):
+    """Return the logarithm of the sum of the exponentials of the kept elements; of none, -inf."""
     values = _kept(input, mask, -math.inf, _continuous(input, dtype))
     return ebb.logsumexp(values, _dims(input, dim), keepdim)
 
@@ -210,16 +222,9 @@ def norm(
     return ebb.linalg.vector_norm(values, 2 if ord is None else ord, dim, keepdim)
 
 
-def mean(
-    input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
-    """Return the mean of the kept elements; of none, NaN.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.mean(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([2.5000])
-    """
+@_takes(_reduction, "tensor([2.5000])")
+def mean(input, dim, keepdim, dtype, mask):
+    """Return the mean of the kept elements; of none, NaN."""
     _check_continuous("mean", input, dtype)
     count = ebb.sum(_spread(input, mask), dim, keepdim)
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
@@ -239,27 +244,7 @@ def median(
     return ebb.nanmedian(_kept(input, mask, math.nan, dtype), dim, keepdim)[0]
 
 
-def var(
-    input: Any,
-    dim: Any = None,
-    unbiased: Any = None,
-    *,
-    correction: Any = None,
-    keepdim: Any = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
-    """Return the variance of the kept elements, whose number is lessened by ``correction``.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.var(ebb.tensor([[1.0, 2.0, 4.0]]), 1, unbiased=True, mask=mask)
-        tensor([4.5000])
-    """
-    if unbiased is not None and correction is not None:
-        raise _ValueError("var: takes unbiased or correction, got both")
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
+def _spread_of(input, dim, correction, keepdim, dtype, mask):
     values = input.to(_continuous(input, dtype))
     middle = mean(values, dim, keepdim=True, mask=mask)
     apart = _kept(values - middle, mask, 0)
@@ -270,25 +255,16 @@ def var(
     return ebb.sum(squares, dim, keepdim) / ebb.clamp(count - correction, 0)
 
 
-def std(
-    input: Any,
-    dim: Any = None,
-    unbiased: Any = None,
-    *,
-    correction: Any = None,
-    keepdim: Any = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
-    """Return the square root of ``var``.
+@_takes(_variance, "tensor([4.5000])", "1, unbiased=True")
+def var(input, dim, correction, keepdim, dtype, mask):
+    """Return the variance of the kept elements, whose number is lessened by ``correction``."""
+    return _spread_of(input, dim, correction, keepdim, dtype, mask)
 
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.std(ebb.tensor([[1.0, 2.0, 4.0]]), 1, unbiased=True, mask=mask)
-        tensor([2.1213])
-    """
-    options = {"correction": correction, "keepdim": keepdim, "dtype": dtype, "mask": mask}
-    return ebb.sqrt(var(input, dim, unbiased, **options))
+
+@_takes(_variance, "tensor([2.1213])", "1, unbiased=True")
+def std(input, dim, correction, keepdim, dtype, mask):
+    """Return the square root of ``var``."""
+    return ebb.sqrt(_spread_of(input, dim, correction, keepdim, dtype, mask))
 
 
 def _check_continuous(name: str, input: Tensor, dtype) -> None:
@@ -300,58 +276,33 @@ def _check_continuous(name: str, input: Tensor, dtype) -> None:
 # --- of the input's shape ---
 
 
-def cumsum(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return the running sum along ``dim``, in which hidden elements count 0.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.cumsum(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([[1., 1., 5.]])
-    """
+@_takes(_along, "tensor([[1., 1., 5.]])")
+def cumsum(input, dim, dtype, mask):
+    """Return the running sum along ``dim``, in which hidden elements count 0."""
     return ebb.cumsum(_kept(input, mask, 0, dtype), dim, dtype=dtype)
 
 
-def cumprod(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return the running product along ``dim``, in which hidden elements count 1.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.cumprod(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([[1., 1., 4.]])
-    """
+@_takes(_along, "tensor([[1., 1., 4.]])")
+def cumprod(input, dim, dtype, mask):
+    """Return the running product along ``dim``, in which hidden elements count 1."""
     return ebb.cumprod(_kept(input, mask, 1, dtype), dim, dtype=dtype)
 
 
-def softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return softmax along ``dim`` of the kept elements, 0 elsewhere; NaN where none is kept.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.softmax(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([[0.0474, 0.0000, 0.9526]])
-    """
+@_takes(_along, "tensor([[0.0474, 0.0000, 0.9526]])")
+def softmax(input, dim, dtype, mask):
+    """Return softmax along ``dim`` of the kept elements, 0 elsewhere; NaN where none is kept."""
     return ebb.softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
 
 
-def log_softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return the logarithm of ``softmax``.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.log_softmax(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([[-3.0486,    -inf, -0.0486]])
-    """
+@_takes(_along, "tensor([[-3.0486,    -inf, -0.0486]])")
+def log_softmax(input, dim, dtype, mask):
+    """Return the logarithm of ``softmax``."""
     return ebb.log_softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
 
 
-def softmin(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Return ``softmax`` of the negated elements.
-
-    Example:
-        >>> mask = ebb.tensor([[True, False, True]])
-        >>> ebb.masked.softmin(ebb.tensor([[1.0, 2.0, 4.0]]), 1, mask=mask)
-        tensor([[0.9526, 0.0000, 0.0474]])
-    """
+@_takes(_along, "tensor([[0.9526, 0.0000, 0.0474]])")
+def softmin(input, dim, dtype, mask):
+    """Return ``softmax`` of the negated elements."""
     return ebb.softmax(-_kept(input, mask, math.inf, _continuous(input, dtype)), dim)
 
 

@@ -301,18 +301,7 @@ def softmax(input: Tensor, dim: int, dtype: _C.dtype | None = None) -> Tensor:
 
 
 def log_softmax(input: Tensor, dim: int, dtype: _C.dtype | None = None) -> Tensor:
-    """Return the logarithm of ``softmax(input, dim)`` in the places that are stored.
-
-    Args:
-        input: A sparse_coo tensor of a floating dtype; what is not stored counts as -infinity.
-        dim: Along which the exponentials of each line add up to 1.
-        dtype: In which it is computed; the input's if None.
-
-    Returns:
-        A sparse_coo tensor with values in the same places.
-
-    Raises:
-        IndexError: If ``dim`` is out of range.
+    """Return the logarithm of ``softmax(input, dim, dtype)`` in the places that are stored.
 
     Example:
         >>> a = ebb.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], [1.0, 2.0, 2.0], (2, 2))

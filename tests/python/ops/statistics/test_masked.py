@@ -1,5 +1,6 @@
 # tests/python/ops/statistics/test_masked.py -- ebb.masked counts what a mask keeps, and nothing
 # else.
+import inspect
 import math
 
 import numpy as np
@@ -106,3 +107,12 @@ def test_a_refusal_names_the_function():
         ebb.masked.mean(ebb.tensor([1, 2]))
     with pytest.raises(ValueError, match="var: takes unbiased or correction, got both"):
         ebb.masked.var(ebb.ones(2), 0, True, correction=1)
+    with pytest.raises(TypeError, match=r"^cumsum\(\): missing 1 required positional argument: 'dim'"):
+        ebb.masked.cumsum(ebb.ones(2))
+    with pytest.raises(TypeError, match=r"^sum\(\): got an unexpected keyword argument 'of'"):
+        ebb.masked.sum(ebb.ones(2), of=1)
+
+
+def test_help_shows_the_arguments_and_an_example_of_each():
+    assert str(inspect.signature(ebb.masked.std)).startswith("(input: 'Any', dim: 'Any' = None, un")
+    assert ">>> ebb.masked.softmin(ebb.tensor(" in ebb.masked.softmin.__doc__
