@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ebb import _C, amp
+from ebb.amp import devices
 
 __all__ = ["GradScaler", "autocast"]
 
 
-class autocast(amp.autocast):  # noqa: N801 -- used like a function
+class autocast(devices.autocast):  # noqa: N801 -- used like a function
     """``ebb.autocast("cpu")``, which see.
 
     Example:
@@ -20,17 +18,10 @@ class autocast(amp.autocast):  # noqa: N801 -- used like a function
         ebb.bfloat16
     """
 
-    def __init__(
-        self,
-        enabled: bool = True,
-        dtype: _C.dtype | None = None,
-        cache_enabled: bool | None = None,
-        **lists: Any,
-    ) -> None:
-        super().__init__("cpu", dtype, enabled, cache_enabled, **lists)
+    of_type = "cpu"
 
 
-class GradScaler(amp.GradScaler):
+class GradScaler(devices.GradScaler):
     """``ebb.amp.GradScaler("cpu")``, which see.
 
     Example:
@@ -44,5 +35,4 @@ class GradScaler(amp.GradScaler):
         tensor([0.5000, 1.5000])
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__("cpu", *args, **options)
+    of_type = "cpu"

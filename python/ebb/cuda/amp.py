@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ebb import _C, amp
+from ebb.amp import devices
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
-class autocast(amp.autocast):  # noqa: N801 -- used like a function
+class autocast(devices.autocast):  # noqa: N801 -- used like a function
     """``ebb.autocast("cuda")``, which see.
 
     Example:
@@ -21,17 +22,10 @@ class autocast(amp.autocast):  # noqa: N801 -- used like a function
         ebb.float32
     """
 
-    def __init__(
-        self,
-        enabled: bool = True,
-        dtype: _C.dtype | None = None,
-        cache_enabled: bool | None = None,
-        **lists: Any,
-    ) -> None:
-        super().__init__("cuda", dtype, enabled, cache_enabled, **lists)
+    of_type = "cuda"
 
 
-class GradScaler(amp.GradScaler):
+class GradScaler(devices.GradScaler):
     """``ebb.amp.GradScaler("cuda")``, which see.
 
     Example:
@@ -45,8 +39,7 @@ class GradScaler(amp.GradScaler):
         tensor([0.5000, 1.5000])
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__("cuda", *args, **options)
+    of_type = "cuda"
 
 
 def custom_fwd(

@@ -32,6 +32,16 @@ class _Categories(Distribution):
         "logits": constraints.real_vector,
     }
 
+    _is_event = True  # that the last dim is the event's
+
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
+        self._take_either(probs, logits, validate_args, is_event=self._is_event)
+
     def _take_either(
         self,
         probs: Tensor | None,
@@ -97,14 +107,7 @@ class Categorical(_Categories):
     """
 
     has_enumerate_support = True
-
-    def __init__(
-        self,
-        probs: Tensor | None = None,
-        logits: Tensor | None = None,
-        validate_args: bool | None = None,
-    ):
-        self._take_either(probs, logits, validate_args, is_event=False)
+    _is_event = False
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
@@ -151,14 +154,6 @@ class OneHotCategorical(_Categories):
 
     support: constraints.Constraint = constraints.one_hot
     has_enumerate_support = True
-
-    def __init__(
-        self,
-        probs: Tensor | None = None,
-        logits: Tensor | None = None,
-        validate_args: bool | None = None,
-    ):
-        self._take_either(probs, logits, validate_args, is_event=True)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with ebb.no_grad():

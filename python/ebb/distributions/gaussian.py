@@ -91,7 +91,37 @@ class _NormalVector(Distribution):
         return (constant + self._half_log_det()).expand(self._batch_shape)
 
 
-class MultivariateNormal(_NormalVector):
+class _Factored(Distribution):
+    """What has a covariance, its inverse or its Cholesky factor, of which ``_factor`` is kept."""
+
+    _factor: Tensor
+
+    def _take_factor(self, name: str, matrix: Tensor) -> None:
+        if name == "scale_tril":
+            self._factor = matrix
+        else:
+            self._factor = cholesky(matrix) if name[0] == "c" else _factor_of_inverse(matrix)
+
+    def _wide(self, matrix: Tensor) -> Tensor:
+        return matrix.expand(*self._batch_shape, *matrix.shape[-2:])
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The Cholesky factor of the covariance."""
+        return self._wide(self._factor)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance; of Wishart, that of the vectors."""
+        return self._wide(self._factor @ self._factor.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        return self._wide(_inverse(self._factor))
+
+
+class MultivariateNormal(_NormalVector, _Factored):
     """Vectors whose every weighted sum is normal.
 
     Args:
@@ -135,28 +165,7 @@ class MultivariateNormal(_NormalVector):
         wide = matrix.expand(*loc.shape, loc.size(-1))
         setattr(self, name, wide)
         self._take_vector(loc, loc.shape[:-1], validate_args)
-        if name == "scale_tril":
-            self._factor = matrix
-        else:
-            self._factor = cholesky(matrix) if name[0] == "c" else _factor_of_inverse(matrix)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The Cholesky factor of the covariance."""
-        return self._wide(self._factor)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance."""
-        return self._wide(self._factor @ self._factor.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance."""
-        return self._wide(_inverse(self._factor))
-
-    def _wide(self, matrix: Tensor) -> Tensor:
-        return matrix.expand(*self._batch_shape, *self._event_shape, *self._event_shape)
+        self._take_factor(name, matrix)
 
     @property
     def variance(self) -> Tensor:

@@ -10,8 +10,8 @@ import ebb
 from ebb import Tensor
 from ebb.distributions import constraints
 from ebb.distributions.distribution import Distribution
-from ebb.distributions.gaussian import _factor_of_inverse, _inverse, _log_diagonal
-from ebb.distributions.utils import broadcast_all, exactly_one, lazy_property, vec_to_tril_matrix
+from ebb.distributions.gaussian import _Factored, _log_diagonal
+from ebb.distributions.utils import broadcast_all, exactly_one, vec_to_tril_matrix
 from ebb.errors import ShapeError, ValueError
 from ebb.linalg import cholesky, solve_triangular
 
@@ -31,7 +31,7 @@ def _multidigamma(a: Tensor, size: int) -> Tensor:
     return (a.unsqueeze(-1) - steps).digamma().sum(-1)
 
 
-class Wishart(Distribution):
+class Wishart(_Factored):
     """Sums of ``df`` outer products of normal vectors of mean 0.
 
     Args:
@@ -80,28 +80,7 @@ class Wishart(Distribution):
             raise ValueError(
                 f"Wishart: df must be more than {event[-1] - 1}, got {self.df.min().item():g}"
             )
-        if name == "scale_tril":
-            self._factor = matrix
-        else:
-            self._factor = cholesky(matrix) if name[0] == "c" else _factor_of_inverse(matrix)
-
-    def _wide(self, matrix: Tensor) -> Tensor:
-        return matrix.expand(self._extended_shape())
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The Cholesky factor of the vectors' covariance."""
-        return self._wide(self._factor)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance of the vectors."""
-        return self._wide(self._factor @ self._factor.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """Its inverse."""
-        return self._wide(_inverse(self._factor))
+        self._take_factor(name, matrix)
 
     @property
     def _size(self) -> int:

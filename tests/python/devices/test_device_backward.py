@@ -14,7 +14,7 @@ import ebb
 from tests.python.devices import sim_device
 from tests.python.fresh import finished
 from tests.python.held import backward_threads
-from tests.python.threads import on_threads
+from tests.python.threads import noting_double, on_threads
 
 SIM = "sim:0"
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,22 +54,12 @@ def test_the_worker_of_a_device_computes_in_the_dtypes_of_forward():
 
 def test_hooks_and_custom_functions_stay_on_the_calling_thread():
     seen = []
-
-    class Double(ebb.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            seen.append(threading.get_ident())
-            return grad * 2
-
+    double = noting_double(seen.append)
     x = ebb.ones(3, device=SIM, requires_grad=True)
     y = x * 3
     y.register_hook(lambda grad: seen.append(threading.get_ident()))
     before = device_nodes()
-    (Double.apply(y) * 5).sum().backward()
+    (double(y) * 5).sum().backward()
     assert seen == [threading.get_ident()] * 2
     assert device_nodes() > before
     assert x.grad.tolist() == [30, 30, 30]

@@ -14,7 +14,7 @@ import pytest
 import ebb
 from tests.python.fresh import finished, printed
 from tests.python.held import backward_threads
-from tests.python.threads import on_threads
+from tests.python.threads import noting_double, on_threads
 
 
 def wide_graph(seed, leaves):
@@ -91,25 +91,16 @@ def test_python_hooks_run_on_the_calling_thread(eager_teams):
 
 
 def test_custom_functions_run_on_the_calling_thread(eager_teams):
-    class Double(ebb.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            seen.add(threading.get_ident())
-            return grad * 2
-
     ebb.set_num_threads(4)
     seen = set()
+    double = noting_double(seen.add)
     x = ebb.ones(50, requires_grad=True)
     total = x
     for _ in range(6):
         value = x * 1.0
         for _ in range(60):
             value = value * 1.0
-        total = total + Double.apply(value)
+        total = total + double(value)
         for _ in range(60):
             total = total * 1.0
     total.sum().backward()

@@ -4,23 +4,13 @@ import pytest
 
 import ebb
 from ebb.utils.checkpoint import checkpoint
+from tests.fuzz.features.helpers import functions_of
 from tests.python.leaves import leaf
 
-
-class KeepsResult(ebb.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = x.tanh()
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        (y,) = ctx.saved_tensors
-        return g * (1 - y * y)
+keeps_result = functions_of(ebb)["Tanh"]
 
 
-@pytest.mark.parametrize("op", [ebb.exp, ebb.tanh, KeepsResult.apply])
+@pytest.mark.parametrize("op", [ebb.exp, ebb.tanh, keeps_result])
 @pytest.mark.parametrize("options", [{}, {"early_stop": False}])
 def test_a_value_that_the_function_writes_to_after_it_was_saved_is_an_error(op, options):
     def function(x):

@@ -107,7 +107,7 @@ def test_a_refusal_names_the_function():
         ebb.masked.mean(ebb.tensor([1, 2]))
     with pytest.raises(ValueError, match="var: takes unbiased or correction, got both"):
         ebb.masked.var(ebb.ones(2), 0, True, correction=1)
-    with pytest.raises(TypeError, match=r"^cumsum\(\): missing 1 required positional argument: 'dim'"):
+    with pytest.raises(TypeError, match=r"^cumsum\(\): missing 1 .* argument: 'dim'"):
         ebb.masked.cumsum(ebb.ones(2))
     with pytest.raises(TypeError, match=r"^sum\(\): got an unexpected keyword argument 'of'"):
         ebb.masked.sum(ebb.ones(2), of=1)
