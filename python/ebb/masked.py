@@ -12,12 +12,12 @@ Example:
 
 from __future__ import annotations
 
-import inspect
 import math
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import ebb
 from ebb._base import naming as _naming
+from ebb._base.signature import takes
 from ebb._C import DTypeError as _DTypeError, Tensor, ValueError as _ValueError
 
 if TYPE_CHECKING:
@@ -128,25 +128,14 @@ def _takes(
     """Give a function the signature of ``arguments``, and an example that prints ``shows``."""
 
     def decorate(compute: Callable[..., Tensor]) -> Callable[_P, Tensor]:
-        def masked(*args: _P.args, **kwargs: _P.kwargs) -> Tensor:
-            try:
-                given = arguments(*args, **kwargs)
-            except TypeError as error:
-                text = str(error).partition("() ")[2]
-                raise _DTypeError(f"{compute.__name__}(): {text}") from None
-            return compute(*given)
-
-        made: Any = masked
-        made.__name__ = made.__qualname__ = compute.__name__
-        made.__signature__ = inspect.signature(arguments).replace(return_annotation="Tensor")
-        made.__doc__ = f"""{compute.__doc__}
+        compute.__doc__ = f"""{compute.__doc__}
 
     Example:
         >>> mask = ebb.tensor([[True, False, True]])
         >>> ebb.masked.{compute.__name__}(ebb.tensor([[1.0, 2.0, 4.0]]), {call}, mask=mask)
         {shows}
     """
-        return masked
+        return takes(arguments)(compute)
 
     return decorate
 
@@ -155,13 +144,13 @@ def _takes(
 
 
 @_takes(_reduction, "tensor([5.])")
-def sum(input, dim, keepdim, dtype, mask):
+def sum(input, dim, keepdim, dtype, mask) -> Tensor:
     """Return the sum of the kept elements; of none, 0."""
     return ebb.sum(_kept(input, mask, 0, dtype), dim, keepdim, dtype=dtype)
 
 
 @_takes(_reduction, "tensor([4.])")
-def prod(input, dim, keepdim, dtype, mask):
+def prod(input, dim, keepdim, dtype, mask) -> Tensor:
     """Return the product of the kept elements; of none, 1. ``dim`` may be several."""
     values = _kept(input, mask, 1, dtype)
     dims = _dims(input, dim)
@@ -171,31 +160,31 @@ def prod(input, dim, keepdim, dtype, mask):
 
 
 @_takes(_reduction, "tensor([4.])")
-def amax(input, dim, keepdim, dtype, mask):
+def amax(input, dim, keepdim, dtype, mask) -> Tensor:
     """Return the largest kept element; of none, the lowest number of the dtype."""
     return ebb.amax(_kept(input, mask, _lowest(dtype or input.dtype), dtype), dim, keepdim)
 
 
 @_takes(_reduction, "tensor([1.])")
-def amin(input, dim, keepdim, dtype, mask):
+def amin(input, dim, keepdim, dtype, mask) -> Tensor:
     """Return the smallest kept element; of none, the highest number of the dtype."""
     return ebb.amin(_kept(input, mask, _highest(dtype or input.dtype), dtype), dim, keepdim)
 
 
 @_takes(_reduction, "tensor([2])")
-def argmax(input, dim, keepdim, dtype, mask):
+def argmax(input, dim, keepdim, dtype, mask) -> Tensor:
     """Return the place of the largest kept element."""
     return ebb.argmax(_kept(input, mask, _lowest(dtype or input.dtype), dtype), dim, keepdim)
 
 
 @_takes(_reduction, "tensor([0])")
-def argmin(input, dim, keepdim, dtype, mask):
+def argmin(input, dim, keepdim, dtype, mask) -> Tensor:
     """Return the place of the smallest kept element."""
     return ebb.argmin(_kept(input, mask, _highest(dtype or input.dtype), dtype), dim, keepdim)
 
 
 @_takes(_reduction, "tensor([4.0486])")
-def logsumexp(input, dim, keepdim, dtype, mask):
+def logsumexp(input, dim, keepdim, dtype, mask) -> Tensor:
     """Return the logarithm of the sum of the exponentials of the kept elements; of none, -inf."""
     values = _kept(input, mask, -math.inf, _continuous(input, dtype))
     return ebb.logsumexp(values, _dims(input, dim), keepdim)
@@ -223,7 +212,7 @@ def norm(
 
 
 @_takes(_reduction, "tensor([2.5000])")
-def mean(input, dim, keepdim, dtype, mask):
+def mean(input, dim, keepdim, dtype, mask) -> Tensor:
     """Return the mean of the kept elements; of none, NaN."""
     _check_continuous("mean", input, dtype)
     count = ebb.sum(_spread(input, mask), dim, keepdim)
@@ -256,13 +245,13 @@ def _spread_of(input, dim, correction, keepdim, dtype, mask):
 
 
 @_takes(_variance, "tensor([4.5000])", "1, unbiased=True")
-def var(input, dim, correction, keepdim, dtype, mask):
+def var(input, dim, correction, keepdim, dtype, mask) -> Tensor:
     """Return the variance of the kept elements, whose number is lessened by ``correction``."""
     return _spread_of(input, dim, correction, keepdim, dtype, mask)
 
 
 @_takes(_variance, "tensor([2.1213])", "1, unbiased=True")
-def std(input, dim, correction, keepdim, dtype, mask):
+def std(input, dim, correction, keepdim, dtype, mask) -> Tensor:
     """Return the square root of ``var``."""
     return ebb.sqrt(_spread_of(input, dim, correction, keepdim, dtype, mask))
 
@@ -277,31 +266,31 @@ def _check_continuous(name: str, input: Tensor, dtype) -> None:
 
 
 @_takes(_along, "tensor([[1., 1., 5.]])")
-def cumsum(input, dim, dtype, mask):
+def cumsum(input, dim, dtype, mask) -> Tensor:
     """Return the running sum along ``dim``, in which hidden elements count 0."""
     return ebb.cumsum(_kept(input, mask, 0, dtype), dim, dtype=dtype)
 
 
 @_takes(_along, "tensor([[1., 1., 4.]])")
-def cumprod(input, dim, dtype, mask):
+def cumprod(input, dim, dtype, mask) -> Tensor:
     """Return the running product along ``dim``, in which hidden elements count 1."""
     return ebb.cumprod(_kept(input, mask, 1, dtype), dim, dtype=dtype)
 
 
 @_takes(_along, "tensor([[0.0474, 0.0000, 0.9526]])")
-def softmax(input, dim, dtype, mask):
+def softmax(input, dim, dtype, mask) -> Tensor:
     """Return softmax along ``dim`` of the kept elements, 0 elsewhere; NaN where none is kept."""
     return ebb.softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
 
 
 @_takes(_along, "tensor([[-3.0486,    -inf, -0.0486]])")
-def log_softmax(input, dim, dtype, mask):
+def log_softmax(input, dim, dtype, mask) -> Tensor:
     """Return the logarithm of ``softmax``."""
     return ebb.log_softmax(_kept(input, mask, -math.inf, _continuous(input, dtype)), dim)
 
 
 @_takes(_along, "tensor([[0.9526, 0.0000, 0.0474]])")
-def softmin(input, dim, dtype, mask):
+def softmin(input, dim, dtype, mask) -> Tensor:
     """Return ``softmax`` of the negated elements."""
     return ebb.softmax(-_kept(input, mask, math.inf, _continuous(input, dtype)), dim)
 

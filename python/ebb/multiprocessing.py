@@ -17,6 +17,7 @@ from typing import Any
 
 from ebb import errors
 from ebb._base import naming as _naming
+from ebb._base.signature import takes
 
 __all__ = [
     *_python.__all__,  # type: ignore[attr-defined]
@@ -182,14 +183,19 @@ class ProcessContext:
         return len(self.processes)
 
 
-def start_processes(
+def _run(
     fn: Any,
     args: tuple[Any, ...] = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,
     start_method: str = "spawn",
-) -> ProcessContext | None:
+) -> tuple[Any, ...]:
+    return fn, args, nprocs, join, daemon, start_method
+
+
+@takes(_run)
+def start_processes(*run: Any) -> ProcessContext | None:
     """Run ``fn(number, *args)`` in processes of their own.
 
     Args:
@@ -206,17 +212,11 @@ def start_processes(
         >>> import operator
         >>> ebb.multiprocessing.start_processes(operator.add, (10,), start_method="fork")
     """
-    return _start("start_processes", fn, args, nprocs, join, daemon, start_method)
+    return _start("start_processes", *run)
 
 
-def spawn(
-    fn: Any,
-    args: tuple[Any, ...] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
+@takes(_run)
+def spawn(*run: Any) -> ProcessContext | None:
     """Do as ``start_processes``.
 
     Example:
@@ -227,7 +227,7 @@ def spawn(
             ...
         ebb.errors.ValueError: spawn: nprocs needs 1 to 4096, got 0
     """
-    return _start("spawn", fn, args, nprocs, join, daemon, start_method)
+    return _start("spawn", *run)
 
 
 def _start(

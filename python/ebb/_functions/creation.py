@@ -8,6 +8,7 @@ import builtins
 from typing import Any
 
 import ebb
+from ebb._base.signature import takes
 from ebb._C import Size, Tensor, _copied_out
 from ebb._functions.checks import check_tensor
 from ebb._tensor.formats import check_leaf_options, pins_if_asked
@@ -252,8 +253,7 @@ def _new_empty_strided(
     )
 
 
-@pins_if_asked
-def rand_like(
+def _like(
     input: Any,
     *,
     dtype: Any = None,
@@ -263,36 +263,32 @@ def rand_like(
     memory_format: Any = None,
     layout: Any = None,
     pin_memory: Any = False,
-) -> Tensor:
+) -> tuple[Any, ...]:
+    options = (dtype, device, generator, requires_grad, memory_format, layout, pin_memory)
+    return input, *options
+
+
+@pins_if_asked
+@takes(_like)
+def rand_like(input, *options) -> Tensor:
     """Return numbers evenly spread over [0, 1) in the shape and dtype of ``input``, beside it.
 
     Example:
         >>> ebb.rand_like(ebb.ones(2, 3)).shape
         ebb.Size([2, 3])
     """
-    options = (dtype, device, generator, requires_grad, memory_format, layout, pin_memory)
     return _drawn_like("rand_like", ebb.rand, (), input, *options)
 
 
 @pins_if_asked
-def randn_like(
-    input: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    generator: Any = None,
-    requires_grad: Any = False,
-    memory_format: Any = None,
-    layout: Any = None,
-    pin_memory: Any = False,
-) -> Tensor:
+@takes(_like)
+def randn_like(input, *options) -> Tensor:
     """Return standard normal numbers in the shape and dtype of ``input``, beside it.
 
     Example:
         >>> ebb.randn_like(ebb.ones(2, 3)).shape
         ebb.Size([2, 3])
     """
-    options = (dtype, device, generator, requires_grad, memory_format, layout, pin_memory)
     return _drawn_like("randn_like", ebb.randn, (), input, *options)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb._base import naming as _naming
+from ebb._base.signature import takes
 from ebb._base.transforms import refuse_samples
 from ebb.autograd import forward_ad
 
@@ -27,13 +28,18 @@ _IN_FUNC = {"jacobian": "jacrev", "hvp": "jvp", "vhp": "vjp"}  # what does this 
 STRATEGIES = ("reverse-mode", "forward-mode")
 
 
-def vjp(
+def _product(
     func: Callable[..., Tensors],
     inputs: Tensors,
     v: Tensors | None = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> tuple[Tensors, Tensors]:
+) -> tuple[Any, ...]:
+    return func, inputs, v, create_graph, strict
+
+
+@takes(_product)
+def vjp(func, inputs, v, create_graph, strict) -> tuple[Tensors, Tensors]:
     """Return ``func(*inputs)`` and the product of ``v`` with its Jacobian.
 
     Works under ``no_grad`` too. The results have no history unless ``create_graph``.
@@ -187,13 +193,8 @@ def hessian(
     )
 
 
-def vhp(
-    func: Callable[..., Tensor],
-    inputs: Tensors,
-    v: Tensors | None = None,
-    create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Tensor, Tensors]:
+@takes(_product)
+def vhp(func, inputs, v, create_graph, strict) -> tuple[Tensor, Tensors]:
     """Return ``func(*inputs)``, one element, and the product of ``v`` with its Hessian.
 
     Arguments and errors are those of ``vjp``; ``v`` has the shape of the inputs.
@@ -211,13 +212,8 @@ def vhp(
     return call.as_outputs(outputs), call.as_inputs(products)
 
 
-def hvp(
-    func: Callable[..., Tensor],
-    inputs: Tensors,
-    v: Tensors | None = None,
-    create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Tensor, Tensors]:
+@takes(_product)
+def hvp(func, inputs, v, create_graph, strict) -> tuple[Tensor, Tensors]:
     """Return ``func(*inputs)``, one element, and the product of its Hessian with ``v``.
 
     Computed by forward over reverse: one backward pass on dual tensors. ``strict`` falls back on
