@@ -1,24 +1,6 @@
 # tests/python/threads.py -- threads beside the one that runs the tests.
 import threading
 
-import ebb
-
-
-def noting_double(note):
-    """Return x -> 2 x as a custom function whose backward gives ``note`` its thread's number."""
-
-    class Double(ebb.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            note(threading.get_ident())
-            return grad * 2
-
-    return Double.apply
-
 
 def on_threads(*calls):
     """Make each call on a thread of its own, all at once, and wait until all have ended.

@@ -14,6 +14,7 @@ import ebb
 from ebb import Size, Tensor
 from ebb.distributions import constraints
 from ebb.distributions.distribution import Distribution
+from ebb.distributions.location_scale import _Centred
 from ebb.distributions.utils import exactly_one, lazy_property
 from ebb.errors import ShapeError
 from ebb.linalg import cholesky, solve_triangular
@@ -54,26 +55,17 @@ def _factor_of_inverse(precision: Tensor) -> Tensor:
     return solve_triangular(lower, eye, upper=False)
 
 
-class _NormalVector(Distribution):
+class _NormalVector(_Centred):
     """What follows from the mean and from two numbers that the covariance gives."""
 
     support: constraints.Constraint = constraints.real_vector
     has_rsample = True
-    loc: Tensor
 
     def _take_vector(
         self, loc: Tensor, batch_shape: Sequence[int], validate_args: bool | None
     ) -> None:
         self.loc = loc
         super().__init__(batch_shape, loc.shape[-1:], validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     def _squared_distance(self, difference: Tensor) -> Tensor:
         raise self._missing("log_prob")
@@ -95,6 +87,18 @@ class _Factored(Distribution):
     """What has a covariance, its inverse or its Cholesky factor, of which ``_factor`` is kept."""
 
     _factor: Tensor
+
+    def _given(
+        self, covariance: Tensor | None, precision: Tensor | None, factor: Tensor | None
+    ) -> tuple[str, Tensor]:
+        """Return the name of the one that is given, and it."""
+        given = {
+            "covariance_matrix": covariance,
+            "precision_matrix": precision,
+            "scale_tril": factor,
+        }
+        exactly_one(type(self).__name__, **given)
+        return next((name, one) for name, one in given.items() if one is not None)
 
     def _take_factor(self, name: str, matrix: Tensor) -> None:
         if name == "scale_tril":
@@ -149,13 +153,7 @@ class MultivariateNormal(_NormalVector, _Factored):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ):
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        exactly_one("MultivariateNormal", **given)
-        name, matrix = next((name, one) for name, one in given.items() if one is not None)
+        name, matrix = self._given(covariance_matrix, precision_matrix, scale_tril)
         if loc.ndim < 1 or matrix.ndim < 2:
             raise ShapeError(
                 "MultivariateNormal: needs a vector and a matrix at least, "

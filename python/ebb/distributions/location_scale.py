@@ -17,7 +17,21 @@ from ebb.distributions.distribution import Distribution, ExponentialFamily
 _EULER = 0.57721566490153286
 
 
-class _LocationScale(Distribution):
+class _Centred(Distribution):
+    """What lies evenly around ``loc``, where it is densest."""
+
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class _LocationScale(_Centred):
     """x = loc + scale z: what is asked of x, by what is known of z."""
 
     arg_constraints: Mapping[str, constraints.Constraint] = {
@@ -26,7 +40,6 @@ class _LocationScale(Distribution):
     }
     support: constraints.Constraint = constraints.real
     has_rsample = True
-    loc: Tensor
     scale: Tensor
 
     def __init__(
@@ -68,14 +81,6 @@ class _LocationScale(Distribution):
 
     def entropy(self) -> Tensor:
         return self.scale.log() + self._standard_entropy()
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
 
 class Normal(_LocationScale, ExponentialFamily):

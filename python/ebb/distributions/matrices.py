@@ -11,7 +11,7 @@ from ebb import Tensor
 from ebb.distributions import constraints
 from ebb.distributions.distribution import Distribution
 from ebb.distributions.gaussian import _Factored, _log_diagonal
-from ebb.distributions.utils import broadcast_all, exactly_one, vec_to_tril_matrix
+from ebb.distributions.utils import broadcast_all, vec_to_tril_matrix
 from ebb.errors import ShapeError, ValueError
 from ebb.linalg import cholesky, solve_triangular
 
@@ -63,13 +63,7 @@ class Wishart(_Factored):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ):
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        exactly_one("Wishart", **given)
-        name, matrix = next((name, one) for name, one in given.items() if one is not None)
+        name, matrix = self._given(covariance_matrix, precision_matrix, scale_tril)
         if matrix.ndim < 2:
             raise ShapeError(f"Wishart: {name} needs at least 2 dims, got {list(matrix.shape)}")
         self.df, _ = broadcast_all(ebb.as_tensor(df, dtype=matrix.dtype), matrix[..., 0, 0])

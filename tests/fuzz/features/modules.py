@@ -102,12 +102,16 @@ def bounded(program, one, factor):
     return made
 
 
-def a_model(program, choices):
-    """One of the program's modules; the first is made where there is none."""
-    if not program.objects_of("modules"):
-        module(program, choices)
+def one_of(kind, make, program, choices):
+    """One of the program's objects of a kind; the first is made where there is none."""
+    if not program.objects_of(kind):
+        make(program, choices)
         program.keep()
-    return choices.pick(program.objects_of("modules"))
+    return choices.pick(program.objects_of(kind))
+
+
+def a_model(program, choices):
+    return one_of("modules", module, program, choices)
 
 
 @step(4)
@@ -267,11 +271,7 @@ def stepped(stepper, leaf):
 
 
 def a_stepper(program, choices):
-    """One of the program's optimizers; the first is made where there is none."""
-    if not program.objects_of("optimizers"):
-        optimizer(program, choices)
-        program.keep()
-    return choices.pick(program.objects_of("optimizers"))
+    return one_of("optimizers", optimizer, program, choices)
 
 
 @step(2)

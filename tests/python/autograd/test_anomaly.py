@@ -10,6 +10,7 @@ import pytest
 import ebb
 from ebb.autograd import check_nan_inf, detect_anomaly
 from ebb.errors import AutogradError, NonFiniteError
+from tests.python.autograd.function_support import double
 from tests.python.fresh import finished
 from tests.python.lines import line
 from tests.python.threads import on_threads
@@ -276,18 +277,10 @@ def test_a_hook_that_makes_nan_is_blamed_at_the_next_node():
 
 
 def test_custom_functions_are_checked():
-    class Bad(ebb.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1.0
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad / 0.0
-
+    bad = double(lambda ctx, grad: grad / 0.0, name="Bad")
     x = leaf([1.0])
     with detect_anomaly(), pytest.raises(NonFiniteError, match=r"BadBackward.* got 1 inf"):
-        Bad.apply(x).sum().backward()
+        bad(x).sum().backward()
 
 
 def test_modes_nest_and_are_restored():

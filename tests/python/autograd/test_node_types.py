@@ -7,18 +7,9 @@ import pytest
 
 import ebb
 from ebb.autograd.graph import Node
+from tests.python.autograd.function_support import double
 
-
-class Mul(ebb.autograd.Function):
-    """Called as an op is."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * 2
+custom_mul = double(name="Mul")
 
 
 def x():
@@ -32,7 +23,7 @@ RESULTS = {
     "MaxBackward0": lambda x: x.max(0).values,
     "LinearBackward0": lambda x: ebb.nn.functional.linear(x, ebb.ones(3, 2)),
     "ReluBackward0": lambda x: ebb.nn.ReLU()(x),
-    "MulBackward": lambda x: Mul.apply(x),
+    "MulBackward": custom_mul,
 }
 
 
@@ -60,7 +51,7 @@ def test_overloads_and_calls_of_one_op_share_the_type_of_their_nodes():
 
 
 def test_a_function_named_as_an_op_has_a_type_of_its_own():
-    assert type(Mul.apply(x()).grad_fn) is not type((x() * x()).grad_fn)
+    assert type(custom_mul(x()).grad_fn) is not type((x() * x()).grad_fn)
 
 
 def test_no_type_of_node_makes_objects_or_lets_others():
@@ -80,7 +71,7 @@ def test_a_node_that_only_python_held_is_freed():
 
 
 def test_functions_of_nodes_take_nodes_of_every_type():
-    y = Mul.apply(x() * x())
+    y = custom_mul(x() * x())
     seen = []
 
     def ask(grad):

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import ebb
+from tests.python.autograd.function_support import double, noting_double
 from tests.python.devices import sim_device
 from tests.python.fresh import finished
 from tests.python.held import backward_threads
-from tests.python.threads import noting_double, on_threads
+from tests.python.threads import on_threads
 
 SIM = "sim:0"
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,30 +55,24 @@ def test_the_worker_of_a_device_computes_in_the_dtypes_of_forward():
 
 def test_hooks_and_custom_functions_stay_on_the_calling_thread():
     seen = []
-    double = noting_double(seen.append)
+    noting = noting_double(seen.append)
     x = ebb.ones(3, device=SIM, requires_grad=True)
     y = x * 3
     y.register_hook(lambda grad: seen.append(threading.get_ident()))
     before = device_nodes()
-    (double(y) * 5).sum().backward()
+    (noting(y) * 5).sum().backward()
     assert seen == [threading.get_ident()] * 2
     assert device_nodes() > before
     assert x.grad.tolist() == [30, 30, 30]
 
 
 def test_an_error_in_the_middle_of_a_device_keeps_its_type():
-    class Fail(ebb.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            raise KeyError("gone")
+    def fail(ctx, grad):
+        raise KeyError("gone")
 
     x = ebb.ones(3, device=SIM, requires_grad=True)
     with pytest.raises(KeyError, match="gone"):
-        (Fail.apply(x * 2) * 2).sum().backward()
+        (double(fail)(x * 2) * 2).sum().backward()
     assert x.grad is None
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2, 2, 2]

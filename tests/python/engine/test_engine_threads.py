@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import ebb
+from tests.python.autograd.function_support import noting_double
 from tests.python.fresh import finished, printed
 from tests.python.held import backward_threads
-from tests.python.threads import noting_double, on_threads
+from tests.python.threads import on_threads
 
 
 def wide_graph(seed, leaves):

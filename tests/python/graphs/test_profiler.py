@@ -10,6 +10,7 @@ import pytest
 import ebb
 from ebb.graphs import Location
 from ebb.profiler import profile, record_function
+from tests.python.autograd.function_support import double
 from tests.python.lines import line
 from tests.python.threads import on_threads
 
@@ -138,18 +139,9 @@ def test_linked_gives_forward_and_backward_of_each_node():
 
 
 def test_custom_functions_are_ranges():
-    class Double(ebb.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2.0
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2.0
-
     x = ebb.ones([4], requires_grad=True)
     with profile() as prof:
-        Double.apply(x).sum().backward()
+        double()(x).sum().backward()
     assert len(named(prof, "DoubleBackward")) == 1
 
 

@@ -8,23 +8,16 @@ import pytest
 
 import ebb
 from tests.cases import by_family, each_of
-from tests.python.ops.op_rows import (
-    call,
-    function_of,
-    inplace_of,
-    load_rows,
-    make_arguments,
-    split_arguments,
-)
+from tests.python.ops import op_rows
 
-ROWS = [row for row in load_rows() if "inputs" in row.test]
+ROWS = [row for row in op_rows.load_rows() if "inputs" in row.test]
 
 
 def dense_cases(row):
     """Calls with at least one tensor of floats that has elements and dims."""
     for case in row.cases()[:6]:
         dtype = "float32" if "float32" in row.dtypes else row.dtypes[0]
-        yield make_arguments(row, case, dtype, "contiguous")
+        yield op_rows.make_arguments(row, case, dtype, "contiguous")
 
 
 def sparse_forms(tensor):
@@ -82,12 +75,12 @@ def test_a_sparse_operand_gives_a_right_result_or_a_clear_error(row):
     for arguments in dense_cases(row):
         for changed in with_one_sparse(arguments):
             if row.is_inplace:
-                result_of(lambda given: call(row, given), changed)
+                result_of(lambda given: op_rows.call(row, given), changed)
                 continue
-            found = result_of(lambda given: call(row, given), changed)
+            found = result_of(lambda given: op_rows.call(row, given), changed)
             if found is None or row.data["generator"] or "numpy" not in row.test:
                 continue
-            same(found, call(row, {name: dense(value) for name, value in changed.items()}))
+            same(found, op_rows.call(row, {name: dense(value) for name, value in changed.items()}))
 
 
 @each_of(ROWS, by_family)
@@ -97,7 +90,7 @@ def test_a_recorded_call_with_a_sparse_operand_does_not_crash(row):
             for value in changed.values():
                 if isinstance(value, ebb.Tensor) and value.is_floating_point():
                     value.requires_grad_()
-            found = result_of(lambda given: call(row, given), changed)
+            found = result_of(lambda given: op_rows.call(row, given), changed)
             if isinstance(found, ebb.Tensor) and found.requires_grad:
                 found.backward(ebb.ones(found.shape, dtype=found.dtype))
 
@@ -112,19 +105,21 @@ def test_inplace_forms_refuse_sparse_operands(row):
             target = changed.pop(row.params[0]["name"])
             if row.data["copies_inplace"] and target.layout is ebb.strided:
                 continue  # what the plain form makes of sparse operands may be dense
-            found = result_of(lambda given, own=target: inplace_of(row)(own, **given), changed)
+            found = result_of(
+                lambda given, own=target: op_rows.inplace_of(row)(own, **given), changed
+            )
             assert found is None
 
 
 @each_of([row for row in ROWS if "out" in row.forms], by_family)
 def test_out_forms_refuse_sparse_targets_and_operands(row):
     def run(arguments, out):
-        positional, named = split_arguments(row, arguments)
-        return function_of(row)(*positional, **named, out=out)
+        positional, named = op_rows.split_arguments(row, arguments)
+        return op_rows.function_of(row)(*positional, **named, out=out)
 
     for arguments in dense_cases(row):
-        positional, named = split_arguments(row, arguments)
-        outs = function_of(row)(*positional, **named)
+        positional, named = op_rows.split_arguments(row, arguments)
+        outs = op_rows.function_of(row)(*positional, **named)
         is_single = isinstance(outs, ebb.Tensor)
         for sparse in sparse_forms(outs if is_single else outs[0]):
             out = sparse if is_single else (sparse, *outs[1:])
