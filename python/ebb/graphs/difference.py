@@ -15,8 +15,7 @@ from ebb._base import naming as _naming
 from ebb.graphs.table import module_text
 
 if TYPE_CHECKING:
-    from ebb.graphs.node import GraphNode
-    from ebb.graphs.snapshot import Snapshot
+    from ebb.graphs.node import Graph, GraphNode
 
 Change = tuple["GraphNode", "GraphNode", dict[str, tuple[Any, Any]]]
 
@@ -52,7 +51,7 @@ class Difference:
         return "\n".join(lines) if lines else "no difference"
 
 
-def compare(before: Snapshot, after: Snapshot) -> Difference:
+def compare(before: Graph, after: Graph) -> Difference:
     """Return what ``after`` has more, has less or has differently.
 
     Example:
@@ -74,7 +73,7 @@ def compare(before: Snapshot, after: Snapshot) -> Difference:
     return found
 
 
-def _keyed(graph: Snapshot) -> dict[tuple[Any, ...], GraphNode]:
+def _keyed(graph: Graph) -> dict[tuple[Any, ...], GraphNode]:
     counts: Counter[tuple[Any, ...]] = Counter()
     keyed = {}
     for node in reversed(graph.nodes):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ebb.graphs.node import FIELDS
 
 if TYPE_CHECKING:
-    from ebb.graphs.snapshot import Snapshot
+    from ebb.graphs.node import Graph
 
 ENDS = ("source", "target")
 
 
-def convert(graph: Snapshot) -> Any:
+def convert(graph: Graph) -> Any:
     """Return a MultiDiGraph; nodes are numbers, edges point the way gradients flow."""
     try:
         import networkx

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
 
 from ebb._base import naming as _naming
-
-if TYPE_CHECKING:
-    from ebb.graphs.snapshot import Snapshot
+from ebb.graphs.walk import Walk
 
 KINDS = ("op", "leaf", "custom", "write")
 
@@ -118,6 +117,92 @@ FIELDS = (
 )  # fmt: skip
 
 
+class Graph(Protocol):
+    """What nodes, tables and pictures ask of a ``Snapshot``."""
+
+    @property
+    def strings(self) -> list[str]:
+        """All texts by number."""
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """All shapes by number."""
+
+    @property
+    def modules(self) -> list[tuple[str, str, int]]:
+        """Path, type and the parent's number of each module that was called."""
+
+    @property
+    def attribute_sets(self) -> list[dict[str, Any]]:
+        """All sets of attributes by number."""
+
+    @property
+    def locations(self) -> Locations:
+        """The lines and stacks, and the number of each node's."""
+
+    @property
+    def walk(self) -> Walk:
+        """The edges in both directions."""
+
+    @property
+    def own_bytes(self) -> dict[int, int]:
+        """By node, in forward order: bytes of memory that it was the first to save."""
+
+    @property
+    def nodes(self) -> list[GraphNode]:
+        """All nodes: ops by falling sequence number, then leaves."""
+
+    @property
+    def leaves(self) -> list[GraphNode]:
+        """The leaves, in the order in which the program first used them."""
+
+    @property
+    def roots(self) -> list[GraphNode]:
+        """Where the gradients start."""
+
+    @property
+    def edges(self) -> list[GraphEdge]:
+        """All edges, in the order of the nodes that they come from."""
+
+    @property
+    def edge_count(self) -> int:
+        """The number of edges."""
+
+    @property
+    def has_times(self) -> bool:
+        """Whether a profile says something of its nodes."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> GraphNode: ...
+
+    def __iter__(self) -> Iterator[GraphNode]: ...
+
+    def find(self, name: str | None = None, **wanted: Any) -> list[GraphNode]:
+        """Return the nodes that match all that is given."""
+
+    def saved_bytes(self, by: str | None = None) -> Any:
+        """Return the bytes of memory that saved tensors keep alive."""
+
+    def column(self, name: str) -> memoryview:
+        """Return a column, such as "edges.from"."""
+
+    def rows(self, column: str, node: int) -> range:
+        """Return the rows of a table, sorted by ``column``, that belong to a node."""
+
+    def output_at(self, row: int) -> Output:
+        """Return one row of the outputs."""
+
+    def saved_at(self, row: int) -> Saved:
+        """Return one row of the saved tensors."""
+
+    def edge_at(self, row: int) -> GraphEdge:
+        """Return one row of the edges."""
+
+    def root_text(self, row: int) -> str:
+        """Return what a root is, for people."""
+
+
 class GraphNode:
     """One node of a snapshot. Equal to itself only, whatever object stands for it.
 
@@ -130,8 +215,8 @@ class GraphNode:
 
     __slots__ = ("graph", "index")
 
-    def __init__(self, graph: Snapshot, index: int):
-        self.graph: Snapshot = graph
+    def __init__(self, graph: Graph, index: int):
+        self.graph: Graph = graph
         self.index: int = index
 
     @property

@@ -15,8 +15,7 @@ from ebb.graphs.repeats import LEAF, Repeats
 from ebb.graphs.table import module_text, size
 
 if TYPE_CHECKING:
-    from ebb.graphs.node import GraphNode, Output
-    from ebb.graphs.snapshot import Snapshot
+    from ebb.graphs.node import Graph, GraphNode, Output
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Box:
 class Picture:
     """Boxes of a graph; box 0 is the frame around all."""
 
-    def __init__(self, graph: Snapshot, options: Options):
+    def __init__(self, graph: Graph, options: Options):
         self.graph = graph
         self.options = options
         self.repeats: Repeats = Repeats(graph, options.fold)

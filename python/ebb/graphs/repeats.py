@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ebb import _C
 
 if TYPE_CHECKING:
-    from ebb.graphs.snapshot import Snapshot
+    from ebb.graphs.node import Graph
 
 LEAF = 1
 LEAST = 3  # two of a kind are not worth the loss
@@ -25,7 +25,7 @@ LEAST = 3  # two of a kind are not worth the loss
 class Repeats:
     """``drawn[node]``: the node that stands for it; ``runs``: modules that stand for siblings."""
 
-    def __init__(self, graph: Snapshot, folds: bool):
+    def __init__(self, graph: Graph, folds: bool):
         self.graph = graph
         self.home: list[int] = _homes(graph)
         self.drawn: list[int] = list(range(len(graph)))
@@ -121,7 +121,7 @@ class Repeats:
 class _Contents:
     """What each module holds of its own."""
 
-    def __init__(self, graph: Snapshot, home: list[int]):
+    def __init__(self, graph: Graph, home: list[int]):
         self.graph = graph
         count = len(graph.modules)
         self.ops: list[list[int]] = [[] for _ in range(count)]
@@ -166,14 +166,14 @@ class _Contents:
         return found
 
 
-def label_of(graph: Snapshot, module: int) -> str:
+def label_of(graph: Graph, module: int) -> str:
     """Return what a module is called within the one around it."""
     path, kind, parent = graph.modules[module]
     above = graph.modules[parent][0] if parent >= 0 else ""
     return (path[len(above) + 1 :] if above else path) or kind or "module"
 
 
-def _look(graph: Snapshot, node: int) -> tuple[Any, ...]:
+def _look(graph: Graph, node: int) -> tuple[Any, ...]:
     """Op, and the shapes and dtypes of what it made."""
     shapes, dtypes = graph.column("outputs.shape"), graph.column("outputs.dtype")
     made = ((shapes[row], dtypes[row]) for row in graph.rows("outputs.node", node))
@@ -185,7 +185,7 @@ def _numbered(keys: Any) -> list[int]:
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
-def _homes(graph: Snapshot) -> list[int]:
+def _homes(graph: Graph) -> list[int]:
     """The module of each node; of a leaf, that of its name, else the one around all its users."""
     homes = list(graph.column("nodes.module"))
     by_path = {path: module for module, (path, _, _) in enumerate(graph.modules)}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ebb import _C
 from ebb._base import naming as _naming
@@ -20,7 +20,14 @@ from ebb.io.writing import write_text
 
 if TYPE_CHECKING:
     from ebb.graphs.difference import Difference
-    from ebb.profiler import profile
+
+
+class Profile(Protocol):
+    """What ``ebb.profiler.profile`` has to tell."""
+
+    @property
+    def report(self) -> Any:
+        """What was measured."""
 
 
 class Snapshot:
@@ -138,7 +145,7 @@ class Snapshot:
 
         return compare(self, after)
 
-    def with_times(self, prof: profile) -> Snapshot:
+    def with_times(self, prof: Profile) -> Snapshot:
         """Return this graph with what a profile says of its nodes: times and allocated bytes.
 
         They are found by sequence number, so the graph may have been taken before or after it ran.

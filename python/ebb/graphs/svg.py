@@ -21,7 +21,7 @@ from ebb.graphs.layout import (
 from ebb.graphs.picture import Box, Options, Picture
 
 if TYPE_CHECKING:
-    from ebb.graphs.snapshot import Snapshot
+    from ebb.graphs.node import Graph
 
 MARGIN = 6.0
 NAME_X, NAME_Y = 11.0, 19.0  # where the title of a frame begins
@@ -48,7 +48,7 @@ class Svg(str):
         return str(self)
 
 
-def draw(graph: Snapshot, options: Options) -> Svg:
+def draw(graph: Graph, options: Options) -> Svg:
     """Return the picture of a graph."""
     picture = Picture(graph, options)
     return Svg(_Writer(picture, Layout(picture)).write())

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from ebb import _C
 
 if TYPE_CHECKING:
-    from ebb.graphs.node import GraphNode
-    from ebb.graphs.snapshot import Snapshot
+    from ebb.graphs.node import Graph, GraphNode
 
 NO_MODULE, NO_LINE = "(no module)", "(unknown)"
 
@@ -54,7 +53,7 @@ def group_of(node: GraphNode, by: str) -> str:
     raise _C.ValueError(f"graph: by needs op, module or line, got {by!r}")
 
 
-def render(graph: Snapshot, by: str | None, limit: int | None) -> str:
+def render(graph: Graph, by: str | None, limit: int | None) -> str:
     """Return the table of ``Snapshot.table``."""
     if by is not None:
         return _grouped(graph, by, limit)
@@ -67,7 +66,7 @@ def render(graph: Snapshot, by: str | None, limit: int | None) -> str:
     return aligned([head, *rows], sides) + _rest(len(graph) - len(shown), "node")
 
 
-def _row(graph: Snapshot, node: GraphNode) -> tuple[str, ...]:
+def _row(graph: Graph, node: GraphNode) -> tuple[str, ...]:
     name = node.leaf or ("leaf" if node.is_leaf else " ".join([node.name, *node.titles]))
     outputs = ", ".join(tensor_text(one.dtype, one.shape) for one in node.outputs)
     module = "" if node.is_leaf else module_text(node)
@@ -85,7 +84,7 @@ def _times(node: GraphNode) -> tuple[str, str, str]:
     )
 
 
-def _grouped(graph: Snapshot, by: str, limit: int | None) -> str:
+def _grouped(graph: Graph, by: str, limit: int | None) -> str:
     counts = Counter(group_of(node, by) for node in graph if not node.is_leaf)
     saved = graph.saved_bytes(by)
     total = graph.saved_bytes() or 1
@@ -122,7 +121,7 @@ def aligned(rows: list[tuple[str, ...]], sides: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def summary(graph: Snapshot) -> str:
+def summary(graph: Graph) -> str:
     """Return what ``print(graph)`` shows."""
     leaves = len(graph.column("leaves.node"))
     tensors = len(graph.column("saved.node"))

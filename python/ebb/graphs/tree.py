@@ -14,7 +14,7 @@ from ebb.graphs.repeats import find_loops
 from ebb.graphs.table import size
 
 if TYPE_CHECKING:
-    from ebb.graphs.snapshot import Snapshot
+    from ebb.graphs.node import Graph
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Branch:
         return f"{text}: {ops}, {size(self.saved)} saved" + (" each" if times > 1 else "")
 
 
-def render(graph: Snapshot, depth: int | None) -> str:
+def render(graph: Graph, depth: int | None) -> str:
     """Return the tree of ``Snapshot.tree``."""
     branches = _branches(graph)
     for branch in reversed(branches):  # those below have larger numbers
@@ -57,7 +57,7 @@ def _depth_of(line: str) -> int:
     return (len(line) - len(line.lstrip("│├└─ "))) // 3
 
 
-def _branches(graph: Snapshot) -> list[Branch]:
+def _branches(graph: Graph) -> list[Branch]:
     """The whole graph, then each module, with what it holds in forward order."""
     branches = [Branch("graph", "", -1)]
     for path, kind, parent in graph.modules:
