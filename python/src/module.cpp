@@ -33,6 +33,7 @@
 #include "python/src/parts/graph_snapshot.h"
 #include "python/src/parts/init.h"
 #include "python/src/parts/module_call.h"
+#include "python/src/parts/module_parts.h"
 #include "python/src/parts/optimizers.h"
 #include "python/src/parts/picture_layout.h"
 #include "python/src/parts/print_options.h"
@@ -126,6 +127,7 @@ int fill_module(PyObject* module) {
         add_picture_layout(module);
         add_print_options(module);
         add_module_call(module);
+        add_module_parts(module);
         add_runtime(module);
         add_devices(module);
         add_optimizers(module);

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
-
-from ebb._base.arguments import check_callable
 
 _numbers = itertools.count()
 
@@ -19,7 +17,7 @@ class RemovableHandle:
         hooks: The hooks of its kind, by number; run in this order.
         hook: What to add to them.
         prepend: Add it before those that are there, not after.
-        when_removed: Called after the hook was removed.
+        extra_dict: Dicts that are to hold its number too, as long as it is there; or one dict.
 
     Example:
         >>> layer = ebb.nn.Linear(2, 1)
@@ -31,23 +29,25 @@ class RemovableHandle:
         >>> _ = layer(ebb.ones(1, 2))
     """
 
+    _marks: Sequence[dict[int, Any]] = ()  # pickles of ebb before 0.2 bring none
+
     def __init__(
         self,
         hooks: dict[int, Any],
         hook: Any,
         prepend: bool = False,
-        when_removed: Callable[[], object] | None = None,
+        extra_dict: dict[int, Any] | Sequence[dict[int, Any]] = (),
     ):
-        if when_removed is not None:
-            check_callable(when_removed)
+        self._marks = [extra_dict] if isinstance(extra_dict, dict) else list(extra_dict)
         self._hooks = hooks
         self._number = next(_numbers)
-        self._when_removed = when_removed
         later = dict(hooks) if prepend else {}
         if prepend:
             hooks.clear()
         hooks[self._number] = hook
         hooks.update(later)
+        for one in self._marks:
+            one[self._number] = True
 
     @property
     def id(self) -> int:
@@ -57,9 +57,8 @@ class RemovableHandle:
     def remove(self) -> bool:
         """Remove the hook; return whether it was still there."""
         was_there = self._number in self._hooks
-        self._hooks.pop(self._number, None)
-        if self._when_removed is not None:
-            self._when_removed()
+        for one in (self._hooks, *self._marks):
+            one.pop(self._number, None)
         return was_there
 
     def __enter__(self) -> RemovableHandle:

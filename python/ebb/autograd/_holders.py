@@ -48,7 +48,10 @@ def _attributes(owner: Any) -> Named:
     own = getattr(owner, "__dict__", None)
     if type(own) is dict:
         kind = type(owner).__name__
-        for name, value in itertools.islice(list(own.items()), MOST_ITEMS):
+        buffers = own.get("_buffers")  # of a module, whose attributes they are
+        parts = list(buffers.items()) if type(buffers) is dict else []
+        others = [one for one in own.items() if one[1] is not buffers]
+        for name, value in itertools.islice([*parts, *others], MOST_ITEMS):
             yield f"{kind}.{name}", value
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from ebb import _C
 from ebb._C import Tensor
 from ebb.nn.module import Module
+from ebb.nn.module_base import BUFFERS, PARAMETERS
 from ebb.nn.normalization import _BatchNorm
 
 __all__ = [
@@ -100,12 +101,11 @@ class _Home:
 
     @property
     def value(self) -> Any:
-        return self.part._registered[self.kind][self.name]
+        return getattr(self.part, self.kind)[self.name]
 
     def put(self, value: Any) -> None:
-        """Hold another tensor, whatever it is, as attribute and in the list."""
-        self.part._registered[self.kind][self.name] = value
-        self.part.__dict__[self.name] = value
+        """Hold another tensor, whatever it is."""
+        getattr(self.part, self.kind)[self.name] = value
 
 
 @contextlib.contextmanager
@@ -114,8 +114,8 @@ def _replaced(
 ) -> Iterator[None]:
     homes: dict[str, _Home] = {}
     for prefix, part in module.named_modules(remove_duplicate=False):
-        for kind in ("parameter", "buffer"):
-            for name in part._registered[kind]:
+        for kind in (PARAMETERS, BUFFERS):
+            for name in getattr(part, kind):
                 homes[f"{prefix}.{name}".lstrip(".")] = _Home(part, kind, name)
     for name in given:
         if name not in homes:

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ebb import _C
-from ebb.nn.attributes import dict_of
-
-if TYPE_CHECKING:
-    from ebb.nn.module import Module
+from ebb.nn.module_base import ModuleBase
+from ebb.nn.traversal import named_tensors
 
 
 def _requires_grad(value: Any) -> bool:
@@ -83,13 +81,13 @@ class _Call:
     """
 
     def __init__(
-        self, module: Module, before: list[Callable[..., Any]], after: list[Callable[..., Any]]
+        self, module: ModuleBase, before: list[Callable[..., Any]], after: list[Callable[..., Any]]
     ):
         self.name: str = type(module).__name__
         self.place = weakref.ref(module)
         self.kept: tuple[Any, ...] | None = (module, before, after)
 
-    def take(self) -> tuple[Module, list[Callable[..., Any]], list[Callable[..., Any]]]:
+    def take(self) -> tuple[ModuleBase, list[Callable[..., Any]], list[Callable[..., Any]]]:
         if self.kept is not None:
             return self.kept
         module = self.place()
@@ -98,16 +96,17 @@ class _Call:
                 f"{self.name}: a recorded run of its backward hooks needs the module afterwards, "
                 "got it gone\nhint: keep the module as long as its graph"
             )
-        return (module, *dict_of(module)[_RecordedCalls.NAME][self])
+        return (module, *vars(module)[_RecordedCalls.NAME][self])
 
     def let_go_if_owned(self) -> None:
         if self.kept is None:
             return
         module, before, after = self.kept
-        grads = [parameter.grad for parameter in module.parameters()]
+        found = named_tensors(module, "_parameters", "", True, True)
+        grads = [parameter.grad for _, parameter in found]
         if not any(grad is not None and grad.requires_grad for grad in grads):
             return
-        calls = dict_of(module).setdefault(_RecordedCalls.NAME, _RecordedCalls())
+        calls = vars(module).setdefault(_RecordedCalls.NAME, _RecordedCalls())
         calls[self] = (before, after)
         self.kept = None
 
@@ -117,7 +116,7 @@ class BackwardHooks:
 
     def __init__(
         self,
-        module: Module,
+        module: ModuleBase,
         before: list[Callable[..., Any]],
         after: list[Callable[..., Any]],
         args: tuple[Any, ...],

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ebb import _C
-from ebb.nn.attributes import dict_of
-from ebb.nn.module import _MODULE, Module
+from ebb.nn.module import Module
+from ebb.nn.module_base import MODULES
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # noqa: UP035 -- checkers bring it, for 3.10 too
@@ -51,7 +51,7 @@ class _Numbered(Module):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self._part(index)
-        return dict_of(self)[self._name_at(index)]
+        return self._modules[self._name_at(index)]
 
     def _part(self, index: slice) -> Any:
         raise NotImplementedError
@@ -109,7 +109,7 @@ class _Numbered(Module):
         for name in list(self._modules):
             delattr(self, name)
         for position, module in enumerate(modules):
-            self._register("add_module", str(position), module, _MODULE)
+            self._register("add_module", str(position), module, MODULES)
 
 
 class ModuleList(_Numbered):
@@ -159,12 +159,11 @@ class Sequential(_Numbered):
         return Sequential(*self, *other)
 
     def _part(self, index: slice) -> Sequential:
-        names = list(self._modules)[index]
-        return Sequential({name: dict_of(self)[name] for name in names})
+        return Sequential(dict(list(self._modules.items())[index]))
 
     def forward(self, input: Any) -> Any:
         """Return the last module's output."""
-        for module in self._registered[_MODULE].values():
+        for module in self._modules.values():
             input = module(input)
         return input
 

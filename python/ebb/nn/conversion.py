@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ebb import _C
-
-if TYPE_CHECKING:
-    from ebb.nn.module import Module
+from ebb.nn.module_base import ModuleBase
 
 Convert = Callable[[_C.Tensor], _C.Tensor]
 
@@ -94,7 +92,7 @@ def arrangement(memory_format: str) -> Convert:
     return convert
 
 
-def apply(root: Module, fn: Convert, recurse: bool, usual: object) -> None:
+def apply(root: ModuleBase, fn: Convert, recurse: bool, usual: object) -> None:
     """Give tensors of a module, and their gradients, the memory of what ``fn`` returns.
 
     Args:
@@ -108,7 +106,9 @@ def apply(root: Module, fn: Convert, recurse: bool, usual: object) -> None:
             if tensor is not None and id(tensor) not in done:
                 exchange(tensor, fn)
                 done.add(id(tensor))
-        for child in reversed(list(module.children() if recurse else ())):
+        for child in reversed(list(module._modules.values() if recurse else ())):
+            if child is None:
+                continue
             if type(child)._apply is not usual:
                 child._apply(fn)
             elif id(child) not in done:

@@ -8,7 +8,6 @@ from typing import Any
 
 from ebb._base.handles import RemovableHandle
 from ebb.nn.hooks import add_hook
-from ebb.nn.module import Module
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -21,7 +20,7 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
         ...     y = ebb.nn.Linear(2, 3)(ebb.ones(1, 2))
         Linear [1, 2]
     """
-    return add_hook(Module, "before", hook)
+    return add_hook(None, "_forward_pre_hooks", hook)
 
 
 def register_module_forward_hook(
@@ -40,7 +39,7 @@ def register_module_forward_hook(
         ...     y = ebb.nn.Linear(2, 3)(ebb.ones(1, 2))
         Linear [1, 3]
     """
-    return add_hook(Module, "after", hook, with_kwargs, always=always_call)
+    return add_hook(None, "_forward_hooks", hook, with_kwargs, always=always_call)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -53,7 +52,7 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
         ...     ebb.nn.Identity()(ebb.ones(2, requires_grad=True)).sum().backward()
         Identity [1.0, 1.0]
     """
-    return add_hook(Module, "backward_before", hook)
+    return add_hook(None, "_backward_pre_hooks", hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -66,4 +65,4 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
         ...     ebb.nn.Identity()(ebb.ones(2, requires_grad=True)).sum().backward()
         Identity [1.0, 1.0]
     """
-    return add_hook(Module, "backward_after", hook)
+    return add_hook(None, "_backward_hooks", hook)

@@ -1,8 +1,7 @@
 # python/ebb/nn/module.py -- Module: the base of layers and networks.
 #
-# Parameters, buffers and submodules live in the instance's dict like any attribute, so reading
-# them costs nothing special (attributes.py); _registered holds them once more, by kind, for those
-# who list them.
+# Parameters, buffers and submodules live in three dicts among the attributes, as programs for
+# PyTorch expect (module_base.py), and are read there (python/src/parts/module_parts.cpp).
 # Calling a module runs forward(), between the hooks if there are any, and lets what is recorded
 # belong to the module (python/src/parts/module_call.cpp). Start reading at __setattr__.
 """The base class of everything in a network."""
@@ -21,15 +20,15 @@ import ebb
 from ebb import _C
 from ebb._base.handles import RemovableHandle
 from ebb._devices import cuda_device
-from ebb.nn import attributes, conversion, state, traversal
-from ebb.nn.attributes import dict_of
-from ebb.nn.hooks import ModuleHooks, add_hook, call_with_hooks, hook_table
+from ebb.nn import conversion, state, traversal
+from ebb.nn.hooks import add_hook, call_with_hooks, of_all
+from ebb.nn.module_base import BUFFERS, KINDS, MODULES, PARAMETERS, TRANSIENT, kind_held
 from ebb.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # noqa: UP035 -- checkers bring it, for 3.10 too
 
-_PARAMETER, _BUFFER, _MODULE = "parameter", "buffer", "module"
+_WORDS = dict(zip(KINDS, ("parameter", "buffer", "module"), strict=True))
 
 
 class _CallSignature:
@@ -48,7 +47,7 @@ class _CallSignature:
         )
 
 
-class Module(attributes.Held, state.OwnState):
+class Module(state.OwnState):
     """Base of layers and networks: subclasses assign parts in ``__init__`` and define ``forward``.
 
     Example:
@@ -61,85 +60,54 @@ class Module(attributes.Held, state.OwnState):
     """
 
     __signature__: Any = _CallSignature()
-    __dict__ = property(attributes.shown, attributes.give)
-    training: bool
     dump_patches: bool = False  # of PyTorch's oldest files; set by programs, and not looked at
-    _hooks: ModuleHooks | None = None
-    _forward_pre_hooks = hook_table("before")
-    _forward_hooks = hook_table("after")
-    _backward_pre_hooks = hook_table("backward_before")
     call_super_init = False  # read by programs written for PyTorch
-    _backward_hooks = hook_table("backward_after")
-    _save_dtype: _C.dtype | None = None  # of state_dict(), if amp.decorate() was told one
     _is_part = False  # whether it was ever registered in a module
-    _registered: dict[str, dict[str, Any]]  # for each kind: name -> value, as in the attributes
-
-    def __init__(self) -> None:
-        object.__setattr__(self, "_registered", {_PARAMETER: {}, _BUFFER: {}, _MODULE: {}})
-        object.__setattr__(self, "_transient", set())  # buffers left out of state_dict
-        object.__setattr__(self, "training", True)
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             """Stand for parts that are registered by name, which no checker sees."""
 
-    def __copy__(self) -> Self:
-        """Return a module of the same parts, to which others may be added alone."""
-        twin = type(self).__new__(type(self))
-        dict_of(twin).update(dict_of(self))
-        own = {kind: dict(values) for kind, values in self._registered.items()}
-        object.__setattr__(twin, "_registered", own)
-        object.__setattr__(twin, "_transient", set(self._transient))
-        return twin
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what a pickle or a copy holds; one of PyTorch's keeps parts in three dicts."""
-        if "_parameters" not in state:
-            dict_of(self).update(state)
-            return
-        from ebb.nn import pytorch_state  # seldom needed
-
-        Module.__init__(self)
-        pytorch_state.take_over(self, state)
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the output; subclasses define it."""
-        raise _C.NotImplementedError(
-            f"forward: needs a definition in {type(self).__name__}, got none"
-        )
-
     # Registration.
 
     def __setattr__(self, name: str, value: Any) -> None:
-        kind = _kind_of(value)
-        registered = dict_of(self).get("_registered")
-        if registered is None:
-            if kind is not None:
-                raise AttributeError(
-                    f"{type(self).__name__}: needs super().__init__() before a {kind} is assigned"
-                )
-            object.__setattr__(self, name, value)
+        own = vars(self)
+        if isinstance(value, _PARTS):
+            self._take_part(own, _kind_of(value), name, value)
             return
-        known = self._kind_registered(name)
-        if kind is not None:
-            if kind == _MODULE:
-                self._add_part("__setattr__", name, value)
-            if kind == _BUFFER:
-                (self._transient.discard if value.persistent else self._transient.add)(name)
-            if known is not None and known != kind:
-                del registered[known][name]
-            registered[kind][name] = value
-        elif known is not None:
-            _check_reassigned(known, name, value)
-            registered[known][name] = value
+        for kind in KINDS:
+            if kind in own and name in own[kind]:
+                _check_reassigned(kind, name, value)
+                own[kind][name] = value
+                return
         object.__setattr__(self, name, value)
 
+    def _take_part(self, own: dict[str, Any], kind: str, name: str, value: Any) -> None:
+        """Hold a part in the place of whatever the module has of that name."""
+        if kind not in own:
+            raise AttributeError(
+                f"{type(self).__name__}: needs super().__init__() before a {_WORDS[kind]} is "
+                "assigned"
+            )
+        if kind == MODULES:
+            self._add_part("__setattr__", name, value)
+        for other in KINDS:
+            if other != kind:
+                own[other].pop(name, None)
+        own.pop(name, None)
+        own[kind][name] = value
+        is_transient = kind == BUFFERS and not value.persistent
+        (own[TRANSIENT].add if is_transient else own[TRANSIENT].discard)(name)
+
     def __delattr__(self, name: str) -> None:
-        object.__delattr__(self, name)
-        for values in self._registered.values():
-            values.pop(name, None)
-        self._transient.discard(name)
+        own = vars(self)
+        kind = kind_held(own, name)
+        if kind is None:
+            object.__delattr__(self, name)
+        else:
+            del own[kind][name]
+            own[TRANSIENT].discard(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under ``name``; None keeps the name for later."""
@@ -148,7 +116,7 @@ class Module(attributes.Held, state.OwnState):
                 f"register_parameter: needs a Parameter or None for {name!r}, "
                 f"got {type(param).__name__}"
             )
-        self._register("register_parameter", name, param, _PARAMETER)
+        self._register("register_parameter", name, param, PARAMETERS)
 
     def register_buffer(self, name: str, tensor: _C.Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state but is not trained.
@@ -160,11 +128,11 @@ class Module(attributes.Held, state.OwnState):
             raise _C.DTypeError(
                 f"register_buffer: needs a Tensor or None for {name!r}, got {type(tensor).__name__}"
             )
-        self._register("register_buffer", name, tensor, _BUFFER)
+        self._register("register_buffer", name, tensor, BUFFERS)
         if persistent:
-            self._transient.discard(name)
+            self._non_persistent_buffers_set.discard(name)
         else:
-            self._transient.add(name)
+            self._non_persistent_buffers_set.add(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Add a submodule under ``name``."""
@@ -176,22 +144,23 @@ class Module(attributes.Held, state.OwnState):
             raise _C.DTypeError(
                 f"add_module: needs a Module or None for {name!r}, got {type(module).__name__}"
             )
-        self._register("add_module", name, module, _MODULE)
+        self._register("add_module", name, module, MODULES)
 
     def _register(self, op: str, name: str, value: Any, kind: str) -> None:
-        if "_registered" not in dict_of(self):
+        own = vars(self)
+        if kind not in own:
             raise AttributeError(
-                f"{type(self).__name__}: needs super().__init__() before a {kind} is assigned"
+                f"{type(self).__name__}: needs super().__init__() before a {_WORDS[kind]} is "
+                "assigned"
             )
         if not isinstance(name, str):
             raise _C.DTypeError(f"{op}: needs a name as str, got {type(name).__name__}")
-        is_taken = hasattr(self, name) and self._kind_registered(name) != kind
+        is_taken = name not in own[kind] and hasattr(self, name)
         if not name or "." in name or is_taken:
             raise _C.ValueError(f"{op}: needs a new name without dots, got {name!r}")
-        if kind == _MODULE and value is not None:
+        if kind == MODULES and value is not None:
             self._add_part(op, name, value)
-        self._registered[kind][name] = value
-        object.__setattr__(self, name, value)
+        own[kind][name] = value
 
     def _add_part(self, op: str, name: str, module: Module) -> None:
         """Refuse a module that holds this one: walks of a cycle would have no end."""
@@ -202,19 +171,6 @@ class Module(attributes.Held, state.OwnState):
                 f"{name!r} that does\nhint: keep a module further out as [module], which is no part"
             )
         object.__setattr__(module, "_is_part", True)
-
-    def _kind_registered(self, name: str) -> str | None:
-        for kind, values in self._registered.items():
-            if name in values:
-                return kind
-        return None
-
-    _parameters = attributes.parts_of("parameter")
-    _buffers = attributes.parts_of("buffer")
-    _modules = attributes.parts_of("module")
-
-    def _persistent_buffers(self) -> list[tuple[str, _C.Tensor | None]]:
-        return [item for item in self._buffers.items() if item[0] not in self._transient]
 
     # Listing.
 
@@ -482,7 +438,7 @@ class Module(attributes.Held, state.OwnState):
             prepend: Run it before those that are there.
             with_kwargs: Call ``hook(module, args, kwargs)``, which may return a pair.
         """
-        return add_hook(self, "before", hook, with_kwargs, prepend)
+        return add_hook(self, "_forward_pre_hooks", hook, with_kwargs, prepend)
 
     def register_forward_hook(
         self,
@@ -499,7 +455,7 @@ class Module(attributes.Held, state.OwnState):
             with_kwargs: Call ``hook(module, args, kwargs, output)``.
             always_call: Call it, with None as output, where ``forward`` raises an error too.
         """
-        return add_hook(self, "after", hook, with_kwargs, prepend, always_call)
+        return add_hook(self, "_forward_hooks", hook, with_kwargs, prepend, always_call)
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -511,7 +467,7 @@ class Module(attributes.Held, state.OwnState):
         the whole gradients of its outputs. A tuple that the hook returns replaces ``grad_input``;
         that needs a module with one tensor argument, or one that uses all of them in one op.
         """
-        return add_hook(self, "backward_after", hook, False, prepend)
+        return add_hook(self, "_backward_hooks", hook, False, prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -520,37 +476,37 @@ class Module(attributes.Held, state.OwnState):
 
         A tuple that the hook returns replaces the gradient of a module's only output.
         """
-        return add_hook(self, "backward_before", hook, False, prepend)
+        return add_hook(self, "_backward_pre_hooks", hook, False, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Do what ``register_full_backward_hook`` does; an older spelling."""
-        return add_hook(self, "backward_after", hook)
+        return add_hook(self, "_backward_hooks", hook)
 
     def _get_name(self) -> str:
         return type(self).__name__
-
-    def extra_repr(self) -> str:
-        """Return what ``repr`` shows between the parentheses; subclasses may define it."""
-        return ""
 
     def __repr__(self) -> str:
         return traversal.represent(self)
 
 
-_C._set_module_functions(traversal.steps_to, call_with_hooks, traversal.note_paths)
+_C._set_module_functions(
+    traversal.steps_to, call_with_hooks, traversal.note_paths, tuple(of_all.values())
+)
 
 
-def _kind_of(value: Any) -> str | None:
+_PARTS = (Parameter, Module, Buffer)
+
+
+def _kind_of(value: Any) -> str:
+    """Return the dict that holds one of _PARTS."""
     if isinstance(value, Parameter):
-        return _PARAMETER
-    if isinstance(value, Module):
-        return _MODULE
-    return _BUFFER if isinstance(value, Buffer) else None
+        return PARAMETERS
+    return MODULES if isinstance(value, Module) else BUFFERS
 
 
 def _check_reassigned(known: str, name: str, value: Any) -> None:
-    allowed = _C.Tensor if known == _BUFFER else ()
+    allowed = _C.Tensor if known == BUFFERS else ()
     if value is not None and not isinstance(value, allowed):
         raise _C.DTypeError(
-            f"__setattr__: needs a {known} or None for {name!r}, got {type(value).__name__}"
+            f"__setattr__: needs a {_WORDS[known]} or None for {name!r}, got {type(value).__name__}"
         )

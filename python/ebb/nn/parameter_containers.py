@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ebb import _C
-from ebb.nn.attributes import dict_of
 from ebb.nn.containers import Named
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
@@ -55,7 +54,7 @@ class ParameterList(Module):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return ParameterList(list(self)[index])
-        return dict_of(self)[self._name_at(index)]
+        return self._parameters[self._name_at(index)]
 
     def __setitem__(self, index: int, value: _C.Tensor) -> None:
         name = self._name_at(index)

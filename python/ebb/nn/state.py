@@ -8,16 +8,14 @@ copying, see values before all is checked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ebb import _C
+from ebb._C import Tensor
+from ebb.nn.module_base import ModuleBase
 from ebb.nn.parameter import Parameter, is_uninitialized
-from ebb.nn.state_hooks import StateHooked, hooks_of
-from ebb.nn.traversal import walk
-
-if TYPE_CHECKING:
-    from ebb._C import Tensor
-    from ebb.nn.module import Module
+from ebb.nn.state_hooks import StateHooked
+from ebb.nn.traversal import check_is_tree, walk
 
 _EXTRA = "_extra_state"
 
@@ -37,7 +35,6 @@ class LoadReport(NamedTuple):
 class OwnState(StateHooked):
     """What a module itself saves and loads, without its parts. Base of ``Module``."""
 
-    __slots__ = ()
     _version: int = 1  # of what a module saves; subclasses may raise it
 
     def get_extra_state(self) -> Any:
@@ -72,7 +69,7 @@ class OwnState(StateHooked):
     ) -> None:
         # Called by subclasses' own: what it finds is loaded at once, since they may go on from it.
         collected = (missing_keys, unexpected_keys, error_msgs)
-        for hook in tuple(hooks_of(self).before_loading.values()):
+        for hook in tuple(self._load_state_dict_pre_hooks.values()):
             hook(self, state_dict, prefix, local_metadata, strict, *collected)
         places = _own_places(self, prefix)
         assigns = local_metadata.get("assign_to_params_buffers", False)
@@ -90,19 +87,19 @@ class OwnState(StateHooked):
                 _put(places[name], state_dict[name], assigns)
 
 
-def collect(root: Module, state: Any, prefix: str, keep_vars: bool, usual: object) -> Any:
+def collect(root: ModuleBase, state: Any, prefix: str, keep_vars: bool, usual: object) -> Any:
     """Add all persistent tensors of ``root`` to ``state``, and what modules keep beside them.
 
     Args:
         usual: ``Module.state_dict``; a part whose own is another is asked for its state.
     """
+    check_is_tree(root)
     versions = getattr(state, "_metadata", {})
     stack = [(prefix, root, False)]
     while stack:
         path, module, is_done = stack.pop()
-        hooks = hooks_of(module)
         if is_done:
-            for hook in tuple(hooks.after_saving.values()):
+            for hook in tuple(module._state_dict_hooks.values()):
                 changed = hook(module, state, path, versions[path[:-1]])
                 state = changed if changed is not None and module is root else state
             continue
@@ -110,10 +107,10 @@ def collect(root: Module, state: Any, prefix: str, keep_vars: bool, usual: objec
             module.state_dict(destination=state, prefix=path, keep_vars=keep_vars)
             continue
         versions[path[:-1]] = {"version": module._version}
-        for hook in tuple(hooks.before_saving.values()):
+        for hook in tuple(module._state_dict_pre_hooks.values()):
             hook(module, path, keep_vars)
         module._save_to_state_dict(state, path, keep_vars)
-        if hooks.after_saving:
+        if module._state_dict_hooks:
             stack.append((path, module, True))  # below its parts
         stack += [
             (f"{path}{name}.", child, False)
@@ -123,7 +120,7 @@ def collect(root: Module, state: Any, prefix: str, keep_vars: bool, usual: objec
     return state
 
 
-def _saved(module: Module, tensor: Tensor) -> Tensor:
+def _saved(module: ModuleBase, tensor: Tensor) -> Tensor:
     """A tensor as ``state_dict`` has it: amp.decorate() may have said in what dtype."""
     dtype = module._save_dtype
     is_cast = dtype is not None and tensor.is_floating_point()
@@ -133,12 +130,12 @@ def _saved(module: Module, tensor: Tensor) -> Tensor:
 class Place(NamedTuple):
     """Where a name of a state dict leads: a tensor of a module, or its extra state."""
 
-    module: Module
+    module: ModuleBase
     name: str
     tensor: Tensor | None
 
 
-def load(root: Module, given: Mapping[str, Any], strict: bool, assign: bool) -> LoadReport:
+def load(root: ModuleBase, given: Mapping[str, Any], strict: bool, assign: bool) -> LoadReport:
     """Copy ``given`` into the tensors of ``root``, or with ``assign`` put its tensors there."""
     if not isinstance(given, Mapping):
         raise _C.DTypeError(f"load_state_dict: needs a dict, got {type(given).__name__}")
@@ -146,11 +143,11 @@ def load(root: Module, given: Mapping[str, Any], strict: bool, assign: bool) -> 
     for path, module in walk(root, once=False):
         run.look_at(module, f"{path}." if path else "")
     report = LoadReport(run.missing, [*run.unknown(root), *run.unexpected])
-    watchers = [module for module in root.modules() if hooks_of(module).after_loading]
+    watchers = [module for module in root.modules() if module._load_state_dict_post_hooks]
     if watchers and not run.problems:
         run.copy_all()
         for module in reversed(watchers):
-            for hook in tuple(hooks_of(module).after_loading.values()):
+            for hook in tuple(module._load_state_dict_post_hooks.values()):
                 hook(module, report)
     problems = [*(_name_problems(report) if strict else ()), *run.problems]
     if problems:
@@ -179,7 +176,7 @@ class _Loading:
         self.unexpected: list[str] = []
         self.problems: list[str] = []
 
-    def look_at(self, module: Module, prefix: str) -> None:
+    def look_at(self, module: ModuleBase, prefix: str) -> None:
         """Compare one module with the state; one with a loader of its own loads itself."""
         metadata = dict(self.versions.get(prefix[:-1], {}))
         if self.assign:
@@ -188,7 +185,7 @@ class _Loading:
         if _loads_itself(module):
             module._load_from_state_dict(*rest)
             return
-        for hook in tuple(hooks_of(module).before_loading.values()):
+        for hook in tuple(module._load_state_dict_pre_hooks.values()):
             hook(module, *rest)
         places = _own_places(module, prefix)
         fitting, problems = _compare(places, self.state, self.missing, self.assign)
@@ -196,7 +193,7 @@ class _Loading:
         self.fitting += fitting
         self.problems += problems
 
-    def unknown(self, root: Module) -> list[str]:
+    def unknown(self, root: ModuleBase) -> list[str]:
         """Return names that no module expects, but those below one with a loader of its own."""
         return [
             name
@@ -211,11 +208,11 @@ class _Loading:
                 _put(self.places[name], self.state[name], self.assign)
 
 
-def _loads_itself(module: Module) -> bool:
+def _loads_itself(module: ModuleBase) -> bool:
     return type(module)._load_from_state_dict is not OwnState._load_from_state_dict
 
 
-def _owner(root: Module, name: str) -> Module:
+def _owner(root: ModuleBase, name: str) -> ModuleBase:
     """Return the module furthest down that a dotted name leads to."""
     module = root
     for part in name.split(".")[:-1]:
@@ -241,16 +238,18 @@ def _compare(
     return fitting, problems
 
 
-def _own_tensors(module: Module) -> list[tuple[str, Tensor]]:
-    registered = (*module._parameters.items(), *module._persistent_buffers())
+def _own_tensors(module: ModuleBase) -> list[tuple[str, Tensor]]:
+    transient = module._non_persistent_buffers_set
+    buffers = [one for one in module._buffers.items() if one[0] not in transient]
+    registered = (*module._parameters.items(), *buffers)
     return [(name, tensor) for name, tensor in registered if tensor is not None]
 
 
-def _has_extra(module: Module) -> bool:
+def _has_extra(module: ModuleBase) -> bool:
     return type(module).get_extra_state is not OwnState.get_extra_state
 
 
-def _own_places(module: Module, prefix: str) -> dict[str, Place]:
+def _own_places(module: ModuleBase, prefix: str) -> dict[str, Place]:
     found = {prefix + name: Place(module, name, tensor) for name, tensor in _own_tensors(module)}
     if _has_extra(module):
         found[prefix + _EXTRA] = Place(module, _EXTRA, None)

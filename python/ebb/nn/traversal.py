@@ -5,20 +5,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ebb import _C
-
-if TYPE_CHECKING:
-    from ebb._C import Tensor
-    from ebb.nn.module import Module
+from ebb._C import Tensor
+from ebb.nn.module_base import ModuleBase
 
 
 def walk(
-    root: Module, prefix: str = "", once: bool = True, memo: set[Module] | None = None
-) -> Iterator[tuple[str, Module]]:
+    root: ModuleBase, prefix: str = "", once: bool = True, memo: set[ModuleBase] | None = None
+) -> Iterator[tuple[str, ModuleBase]]:
     """Yield every module at and below ``root`` with its dotted name, but those in ``memo``."""
+    if not once:
+        check_is_tree(root)
     seen = set() if memo is None else memo
     stack = [(prefix, root)]
     while stack:
@@ -36,13 +36,37 @@ def walk(
             ]
 
 
+def check_is_tree(root: ModuleBase) -> None:
+    """Refuse a module that holds itself: who meets shared modules again would find no end.
+
+    Programs can make one by writing into ``_modules``.
+    """
+    above: set[int] = set()
+    done: set[int] = set()
+    stack = [(root, False)]
+    while stack:
+        module, is_left = stack.pop()
+        if is_left:
+            above.remove(id(module))
+            done.add(id(module))
+        elif id(module) in above:
+            raise _C.ValueError(
+                f"{type(root).__name__}: needs modules that do not hold themselves, got a "
+                f"{type(module).__name__} that does"
+            )
+        elif id(module) not in done:
+            above.add(id(module))
+            stack.append((module, True))
+            stack += [(child, False) for child in module._modules.values() if child is not None]
+
+
 def join(prefix: str, name: str) -> str:
     """Return ``name`` as seen from above ``prefix``."""
     return f"{prefix}.{name}" if prefix else name
 
 
 def named_tensors(
-    root: Module, registry: str, prefix: str, recurse: bool, once: bool
+    root: ModuleBase, registry: str, prefix: str, recurse: bool, once: bool
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors of one registry ("_parameters" or "_buffers") with their dotted names."""
     seen = set()
@@ -54,7 +78,7 @@ def named_tensors(
             yield join(path, name), tensor
 
 
-def note_paths(module: Module, path: str) -> None:
+def note_paths(module: ModuleBase, path: str) -> None:
     """Let errors and graphs call the tensors of ``module`` by their dotted names.
 
     ``path`` is the module's own; of the outermost, "", the tensors of all modules below follow.
@@ -66,10 +90,10 @@ def note_paths(module: Module, path: str) -> None:
 
 # A name and a class for each step; by module, then by the identity of what is below it.
 Steps = tuple[tuple[str, str], ...]
-_known_steps: WeakKeyDictionary[Module, dict[int, Steps]] = WeakKeyDictionary()
+_known_steps: WeakKeyDictionary[ModuleBase, dict[int, Steps]] = WeakKeyDictionary()
 
 
-def steps_to(root: Module, target: Module) -> list[tuple[str, str]]:
+def steps_to(root: ModuleBase, target: ModuleBase) -> list[tuple[str, str]]:
     """Return name and class of each module on the shortest way from ``root`` down to ``target``.
 
     A module that is no part of ``root`` is one step, named by its class; ``root`` itself is none.
@@ -80,17 +104,17 @@ def steps_to(root: Module, target: Module) -> list[tuple[str, str]]:
     return list(steps)
 
 
-def _leads(root: Module, steps: Steps, target: Module) -> bool:
+def _leads(root: ModuleBase, steps: Steps, target: ModuleBase) -> bool:
     module: Any = root
     for name, _ in steps:
         module = getattr(module, name, None)
     return module is target
 
 
-def _look_below(root: Module, target: Module) -> Steps:
+def _look_below(root: ModuleBase, target: ModuleBase) -> Steps:
     """Go down level by level, and remember all that was seen on the way."""
     seen: dict[int, Steps] = {id(root): ()}
-    level: list[tuple[Module, Steps]] = [(root, ())]
+    level: list[tuple[ModuleBase, Steps]] = [(root, ())]
     while level and id(target) not in seen:
         below = []
         for module, steps in level:
@@ -104,14 +128,16 @@ def _look_below(root: Module, target: Module) -> Steps:
     return seen.get(id(target), ((kind, kind),))
 
 
-def represent(root: Module) -> str:
-    """Return the tree as text, in PyTorch's layout."""
+def represent(root: ModuleBase) -> str:
+    """Return the tree as text, in PyTorch's layout; of what holds itself the name alone."""
     done: dict[int, str] = {}
+    begun: set[int] = set()
     stack = [root]
     while stack:
         module = stack[-1]
+        begun.add(id(module))
         children = [child for child in module._modules.values() if child is not None]
-        waiting = [child for child in children if id(child) not in done]
+        waiting = [child for child in children if id(child) not in begun]
         if waiting:
             stack += waiting
         else:
@@ -130,11 +156,15 @@ def _runs(texts: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             yield f"{names[0]}-{names[-1]}", f"{len(names)} x {text}"
 
 
-def _one(module: Module, done: dict[int, str]) -> str:
+def _known(module: ModuleBase, done: dict[int, str]) -> str:
+    return done.get(id(module), f"{type(module).__name__}(...)")
+
+
+def _one(module: ModuleBase, done: dict[int, str]) -> str:
     extra = module.extra_repr()
     lines = extra.split("\n") if extra else []
     texts = [
-        (name, "None" if child is None else done[id(child)].replace("\n", "\n  "))
+        (name, "None" if child is None else _known(child, done).replace("\n", "\n  "))
         for name, child in module._modules.items()
     ]
     shown = _runs(texts) if getattr(type(module), "_shows_runs", False) else texts

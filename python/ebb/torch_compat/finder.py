@@ -20,7 +20,6 @@ from typing import Any
 
 import ebb
 from ebb import _C, overrides
-from ebb.nn import attributes
 from ebb.torch_compat import (
     absent,
     alone,
@@ -265,7 +264,6 @@ def install() -> None:
     sys.meta_path.insert(0, TorchFinder())
     _C._hide_data_writes(True)
     overrides.keep_subclasses(True)
-    attributes.show_as_pytorch(True)
 
 
 def uninstall() -> None:
@@ -281,7 +279,6 @@ def uninstall() -> None:
     """
     _C._hide_data_writes(False)
     overrides.keep_subclasses(False)
-    attributes.show_as_pytorch(False)
     sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, TorchFinder)]
     for name in [name for name, one in sys.modules.items() if isinstance(one, TorchModule)]:
         del sys.modules[name]

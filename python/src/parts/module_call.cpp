@@ -15,6 +15,7 @@
 #include "ebb/autograd/history/names/tensor_name.h"
 #include "ebb/core/base/scope_path.h"
 #include "python/src/base/tensor_object.h"
+#include "python/src/parts/module_parts.h"
 
 namespace ebb::python {
 namespace {
@@ -23,6 +24,7 @@ struct KnownScope {
   PyObject* module = nullptr;
   ScopeId around = 0;
   ScopeId own = 0;
+  CallFacts facts;
 };
 constexpr size_t kCacheSize = 4096;
 std::array<KnownScope, kCacheSize> cache;
@@ -44,7 +46,7 @@ thread_local PyObject* innermost = nullptr;  // the module whose forward() is ru
 PyObject* find_steps = nullptr;
 PyObject* call_with_hooks = nullptr;
 PyObject* note_paths = nullptr;
-PyObject* hooks_name = nullptr;
+PyObject* hooks_of_all = nullptr;  // a tuple of dicts
 PyObject* forward_name = nullptr;
 
 /// The scope of a call of `module`, step by step from the one around: each step is a pair of a name
@@ -82,7 +84,7 @@ ScopeId look_up(PyObject* module, ScopeId around) {
     cached_scope(module) = known;
     return known.own;
   }
-  const KnownScope found = {module, around, name_scope(module, around)};
+  const KnownScope found = {module, around, name_scope(module, around), {}};
   name_parameters(module, found.own);
   known_scopes()[module].push_back(found);  // looked up again: Python code ran meanwhile
   cached_scope(module) = found;
@@ -109,32 +111,51 @@ class Entered {
   PyObject* outer_;
 };
 
-/// self.forward(*args, **kwargs). With few arguments no bound method is made for it.
-PyObject* call_forward(PyObject* self, PyObject* args, PyObject* kwargs) {
+/// Whether a table may have hooks; of one that is no dict Python code knows.
+bool is_filled(PyObject* table) { return PyDict_Check(table) == 0 || PyDict_GET_SIZE(table) != 0; }
+
+/// Whether there are hooks of all modules, or of one that has these tables.
+bool has_hooks(const CallFacts& facts) {
+  const Py_ssize_t of_all = hooks_of_all == nullptr ? 0 : PyTuple_GET_SIZE(hooks_of_all);
+  for (Py_ssize_t index = 0; index < of_all; ++index) {
+    if (is_filled(PyTuple_GET_ITEM(hooks_of_all, index))) return true;
+  }
+  for (PyObject* const table : facts.tables) {
+    if (table != nullptr && is_filled(table)) return true;
+  }
+  return false;
+}
+
+/// self.forward(*args, **kwargs). With few arguments no bound method is made of `method`, what the
+/// class has for it, if that is known.
+PyObject* call_forward(PyObject* self, PyObject* method, PyObject* args, PyObject* kwargs) {
   constexpr Py_ssize_t kFew = 8;
   const Py_ssize_t count = PyTuple_GET_SIZE(args);
-  if (kwargs != nullptr || count > kFew) {
+  if (method == nullptr || kwargs != nullptr || count > kFew) {
     const Ref forward(PyObject_GetAttr(self, forward_name));
     return PyObject_Call(forward.get(), args, kwargs);
   }
-  PyObject* all[2 + kFew];  // slot 0 is the callee's
+  const Ref held = Ref::share(method);  // the class may get another meanwhile
+  PyObject* all[2 + kFew];              // slot 0 is the callee's
   all[1] = self;
   for (Py_ssize_t index = 0; index < count; ++index) all[2 + index] = PyTuple_GET_ITEM(args, index);
   const auto flags = static_cast<size_t>(1 + count) | PY_VECTORCALL_ARGUMENTS_OFFSET;
-  return PyObject_VectorcallMethod(forward_name, all + 1, flags, nullptr);
+  return PyObject_Vectorcall(method, all + 1, flags, nullptr);
 }
 
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const ModuleScope scope(scope_of(self));
     const Entered entered(self);
-    const Ref hooks(PyObject_GetAttr(self, hooks_name));
-    if (hooks.get() != Py_None) {
+    PyObject* const attributes = attributes_of(self);
+    CallFacts& facts = cached_scope(self).facts;  // of this module, since its scope is known
+    if (attributes != nullptr && !facts.are_of(self, attributes)) facts.refresh(self, attributes);
+    if (has_hooks(facts)) {
       const Ref named(kwargs == nullptr ? PyDict_New() : Py_NewRef(kwargs));
       return PyObject_CallFunctionObjArgs(call_with_hooks, self, args, named.get(),
                                           static_cast<PyObject*>(nullptr));
     }
-    return call_forward(self, args, kwargs);
+    return call_forward(self, facts.forward, args, kwargs);
   });
 }
 
@@ -145,15 +166,16 @@ void dealloc(PyObject* self) {
   free_object(self);
 }
 
-/// _set_module_functions(find_steps, call_with_hooks, note_paths)
+/// _set_module_functions(find_steps, call_with_hooks, note_paths, hooks_of_all)
 PyObject* set_functions(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count != 3) {
-    PyErr_SetString(PyExc_TypeError, "_set_module_functions: needs three functions");
+  if (count != 4 || PyTuple_CheckExact(args[3]) == 0) {
+    PyErr_SetString(PyExc_TypeError, "_set_module_functions: needs three functions and a tuple");
     return nullptr;
   }
   Py_XSETREF(find_steps, Py_NewRef(args[0]));
   Py_XSETREF(call_with_hooks, Py_NewRef(args[1]));
   Py_XSETREF(note_paths, Py_NewRef(args[2]));
+  Py_XSETREF(hooks_of_all, Py_NewRef(args[3]));
   Py_RETURN_NONE;
 }
 
@@ -168,36 +190,26 @@ PyObject* set_module_path(PyObject*, PyObject* args) {
   });
 }
 
-/// _inherit_dict(cls): lets `__dict__` of its objects be what its bases say. Python gives a class
-/// whose first base has no dict, such as ABC, a descriptor of its own, which Python code cannot
-/// take away.
-PyObject* inherit_dict(PyObject*, PyObject* cls) {
-  if (PyType_Check(cls) == 0) {
-    PyErr_SetString(PyExc_TypeError, "_inherit_dict: needs a class");
-    return nullptr;
-  }
-  auto* const type = reinterpret_cast<PyTypeObject*>(cls);
-  if (PyDict_DelItemString(type->tp_dict, "__dict__") != 0) return nullptr;
-  PyType_Modified(type);
-  Py_RETURN_NONE;
-}
-
 PyMethodDef kFunctions[] = {
-    {"_inherit_dict", inherit_dict, METH_O, nullptr},
     {"_set_module_path", set_module_path, METH_VARARGS, nullptr},
     {"_set_module_functions", as_method(set_functions), METH_FASTCALL, nullptr},
+    {},
+};
+
+PyMethodDef kMethods[] = {
+    {"__getattr__", get_part, METH_O, "Return a parameter, buffer or submodule by its name."},
     {},
 };
 
 }  // namespace
 
 void add_module_call(PyObject* module) {
-  hooks_name = checked(PyUnicode_InternFromString("_hooks"));
   forward_name = checked(PyUnicode_InternFromString("forward"));
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("What calling a module does.")},
       {Py_tp_dealloc, as_slot(dealloc)},
       {Py_tp_call, as_slot(call)},
+      {Py_tp_methods, kMethods},
       {0, nullptr},
   };
   PyType_Spec spec = {"ebb._C._ModuleCall", sizeof(PyObject), 0,

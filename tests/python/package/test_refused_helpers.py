@@ -46,7 +46,11 @@ def test_a_message_is_a_text_or_a_function():
     assert text == "assert_close: msg needs a text or a function, got int"
 
 
-def test_a_handle_calls_functions_only():
-    hooks = {}
-    text = refusal(lambda: RemovableHandle(hooks, print, when_removed=3))
-    assert "when_removed" in text and hooks == {}
+def test_a_handle_takes_its_number_out_of_all_dicts():
+    hooks, first, second = {}, {}, {}
+    handle = RemovableHandle(hooks, print, extra_dict=[first, second])
+    assert list(hooks) == list(first) == list(second) == [handle.id]
+    assert handle.remove() and not (hooks or first or second)
+    with pytest.raises(TypeError):
+        RemovableHandle(hooks, print, extra_dict=3)
+    assert hooks == {}

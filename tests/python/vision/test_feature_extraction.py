@@ -58,7 +58,7 @@ def test_an_extractor_shares_parts_names_and_mode():
     found = made(ebb.tensor([[1.0, -1.0]]))
     assert found["relu"].tolist() == [[1, 0]] and found["relu_1"].tolist() == [[0, 0]]
     assert ebb.equal(found["body"], model(ebb.tensor([[1.0, -1.0]])))  # its last call
-    assert model.relu._hooks is None
+    assert not model.relu._forward_hooks
 
 
 def test_copies_and_other_dtypes_compute_with_their_own_numbers():
@@ -99,4 +99,4 @@ def test_what_is_no_module_or_is_not_called_is_told():
     for name, problem in {"idle": "call number 0 of 'idle', got 0", "relu_2": "got 2"}.items():
         with pytest.raises(ValueError, match=problem):
             create_feature_extractor(model, [name])(ebb.ones(1, 2))
-    assert model.relu._hooks is None
+    assert not model.relu._forward_hooks

@@ -11,7 +11,7 @@ from ebb import _C
 from ebb._base import naming as _naming
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
-from ebb.nn.utils.computed import ComputedWeight
+from ebb.nn.utils.computed import ComputedWeight, remove
 from ebb.nn.utils.parametrizations import (
     as_matrix,
     norm_but,
@@ -34,19 +34,19 @@ class WeightNorm(ComputedWeight):
         super().__init__(name)
         self.dim = dim
 
-    def split(self, module: Module, weight: Parameter) -> None:
+    def _split(self, module: Module, weight: Parameter) -> None:
         """Put the norms and directions of ``weight`` into ``module``."""
         with _C.no_grad():
             norms = norm_but(weight, self.dim)
         module.register_parameter(f"{self.name}_g", Parameter(norms))
         module.register_parameter(f"{self.name}_v", Parameter(weight.detach()))
 
-    def compute(self, module: Module) -> Any:
+    def _compute(self, module: Module) -> Any:
         """Return the weight."""
         g, v = (getattr(module, f"{self.name}_{part}") for part in "gv")
         return of_norms(g, v, self.dim)
 
-    def parts(self) -> list[str]:
+    def _parts(self) -> list[str]:
         """Return the names of what ``split`` put into the module."""
         return [f"{self.name}_g", f"{self.name}_v"]
 
@@ -62,7 +62,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         >>> layer.weight_g.shape
         ebb.Size([3, 1])
     """
-    return WeightNorm(name, dim).apply("weight_norm", module)
+    return WeightNorm(name, dim)._install("weight_norm", module)
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
@@ -73,7 +73,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
         >>> ebb.nn.utils.remove_weight_norm(layer)
         Linear(in_features=2, out_features=3, bias=True)
     """
-    return WeightNorm.remove("remove_weight_norm", module, name)
+    return remove(WeightNorm, "remove_weight_norm", module, name)
 
 
 class SpectralNorm(ComputedWeight):
@@ -87,23 +87,23 @@ class SpectralNorm(ComputedWeight):
         self.dim = dim
         self.eps = eps
 
-    def split(self, module: Module, weight: Parameter) -> None:
+    def _split(self, module: Module, weight: Parameter) -> None:
         """Put the weight and its two singular vectors into ``module``."""
         u, v = start_vectors(as_matrix(weight.detach(), self.dim), 0, self.eps)
         module.register_parameter(f"{self.name}_orig", weight)
         module.register_buffer(f"{self.name}_u", u)
         module.register_buffer(f"{self.name}_v", v)
 
-    def compute(self, module: Module) -> Any:
+    def _compute(self, module: Module) -> Any:
         """Return the weight, after steps of the power method in training."""
-        weight, u, v = (getattr(module, part) for part in self.parts())
+        weight, u, v = (getattr(module, part) for part in self._parts())
         matrix = as_matrix(weight, self.dim)
         if module.training:
             # v first, as in PyTorch's hook; its parametrization begins with u.
             power_steps(matrix.mT, v, u, self.n_power_iterations, self.eps)
         return weight / spectral_value(matrix, u, v)
 
-    def parts(self) -> list[str]:
+    def _parts(self) -> list[str]:
         """Return the names of what ``split`` put into the module."""
         return [f"{self.name}_{part}" for part in ("orig", "u", "v")]
 
@@ -133,7 +133,7 @@ def spectral_norm(
             f"spectral_norm: n_power_iterations needs at least 1, got {n_power_iterations}"
         )
     made = SpectralNorm(name, n_power_iterations, output_dim(module, dim), eps)
-    return made.apply("spectral_norm", module)
+    return made._install("spectral_norm", module)
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
@@ -144,7 +144,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
         >>> ebb.nn.utils.remove_spectral_norm(layer)
         Linear(in_features=2, out_features=3, bias=True)
     """
-    return SpectralNorm.remove("remove_spectral_norm", module, name)
+    return remove(SpectralNorm, "remove_spectral_norm", module, name)
 
 
 _naming.name_module(__name__)

@@ -16,7 +16,6 @@ from typing import Any
 from ebb import _C
 from ebb._base import naming as _naming
 from ebb._C import Tensor
-from ebb.nn.attributes import dict_of
 from ebb.nn.containers import ModuleDict, ModuleList
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
@@ -162,8 +161,7 @@ def _property(name: str) -> property:
 def _copy(self: Module, memo: dict[Any, Any]) -> Module:
     twin = type(self).__new__(type(self))
     memo[id(self)] = twin
-    for name, value in dict_of(self).items():
-        object.__setattr__(twin, name, copy.deepcopy(value, memo))
+    twin.__setstate__(copy.deepcopy(vars(self), memo))
     return twin
 
 
@@ -183,7 +181,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
         >>> check(layer), check(layer, "weight"), check(layer, "bias")
         (True, True, False)
     """
-    lists = dict_of(module).get("parametrizations")
+    lists = module._modules.get("parametrizations")
     if not isinstance(lists, ModuleDict) or not hasattr(type(module), "_parametrized_base"):
         return False
     return len(lists) > 0 if tensor_name is None else tensor_name in lists
@@ -271,7 +269,7 @@ def _check_result(tensor_name: str, got: Any, original: Tensor, unsafe: bool) ->
 
 def _set_class(module: Module) -> None:
     base = type_before_parametrizations(module)
-    lists = dict_of(module).get("parametrizations")
+    lists = module._modules.get("parametrizations")
     names = tuple(sorted(lists.keys())) if lists is not None else ()
     object.__setattr__(module, "__class__", _class_with(base, names) if names else base)
 

@@ -14,6 +14,7 @@ from ebb._base import naming as _naming
 from ebb._C import Tensor
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
+from ebb.nn.utils import computed as _computed
 from ebb.nn.utils.computed import ComputedWeight
 
 __all__ = [
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-class BasePruningMethod:
+class BasePruningMethod(ComputedWeight):
     """Base of ways to prune: subclasses define ``compute_mask(t, default_mask)``.
 
     ``PRUNING_TYPE`` says what a later method of the same parameter looks at: "unstructured" and
@@ -54,7 +55,26 @@ class BasePruningMethod:
     """
 
     PRUNING_TYPE = "unstructured"
+    kind = "pruning"
     _tensor_name: str | None = None
+
+    def __init__(self) -> None:
+        """Need nothing."""
+
+    @property
+    def _target(self) -> str | None:
+        return self._tensor_name
+
+    def _split(self, module: Module, weight: Parameter) -> None:
+        module.register_parameter(f"{self._target}_orig", weight)
+        module.register_buffer(f"{self._target}_mask", _C.ones_like(weight.detach()))
+
+    def _compute(self, module: Module) -> Any:
+        weight, mask = (getattr(module, part) for part in self._parts())
+        return weight * mask
+
+    def _parts(self) -> list[str]:
+        return [f"{self._target}_orig", f"{self._target}_mask"]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return a mask of 0 and 1 like ``t``: elements where it is 0 are pruned."""
@@ -91,9 +111,7 @@ class BasePruningMethod:
             The method, of which ``apply_mask`` and ``remove`` know the parameter; if there were
             earlier ones, the ``PruningContainer`` of all.
         """
-        method = cls(*args, **kwargs)
-        hook = _prune(cls.__name__, module, name, method, importance_scores)
-        return hook.shown_as
+        return _prune(cls.__name__, module, name, cls(*args, **kwargs), importance_scores)
 
     def apply_mask(self, module: Module) -> Tensor:
         """Return the pruned parameter of ``module``, computed anew from its mask and elements.
@@ -102,12 +120,12 @@ class BasePruningMethod:
             ValueError: If ``apply`` did not make this method, or ``module`` is not pruned.
         """
         name = self._applied("apply_mask")
-        hook = next((one for one in _hooks(module) if one.name == name), None)
+        _, hook = _hook_of(module, name)
         if hook is None:
             raise _C.ValueError(
                 f"apply_mask: needs a module whose {name!r} is pruned, got {type(module).__name__}"
             )
-        return hook.compute(module)
+        return hook._compute(module)
 
     def remove(self, module: Module) -> None:
         """Make the pruned parameter an ordinary one, with zeros where it was pruned.
@@ -171,37 +189,25 @@ class PruningContainer(BasePruningMethod):
         return mask
 
 
-class _Pruned(ComputedWeight):
-    """The hook that masks a parameter, and the methods that made the mask."""
-
-    kind = "pruning"
-
-    def __init__(self, name: str):
-        super().__init__(name)
-        self.method: PruningContainer = PruningContainer()
+class _Pruned(BasePruningMethod):
+    """The hook of pruned parameters in pickles of ebb before 0.2; ``shown_as`` is that of today."""
 
     @property
     def shown_as(self) -> BasePruningMethod:
-        """The method, or the container of several."""
         shown = self.method if len(self.method) > 1 else self.method[0]
         shown._tensor_name = self.name
         return shown
 
-    def split(self, module: Module, weight: Parameter) -> None:
-        module.register_parameter(f"{self.name}_orig", weight)
-        module.register_buffer(f"{self.name}_mask", _C.ones_like(weight.detach()))
 
-    def compute(self, module: Module) -> Any:
-        weight, mask = (getattr(module, part) for part in self.parts())
-        return weight * mask
-
-    def parts(self) -> list[str]:
-        return [f"{self.name}_orig", f"{self.name}_mask"]
+def _hooks(module: Module) -> dict[int, BasePruningMethod]:
+    own = module._forward_pre_hooks.items()
+    return {number: hook for number, hook in own if isinstance(hook, BasePruningMethod)}
 
 
-def _hooks(module: Module) -> list[_Pruned]:
-    own = module._hooks.before if module._hooks is not None else {}
-    return [hook for hook, _ in own.values() if isinstance(hook, _Pruned)]
+def _hook_of(module: Module, name: str) -> tuple[int | None, BasePruningMethod | None]:
+    """Return the hook that prunes ``name``, under its number."""
+    found = ((number, one) for number, one in _hooks(module).items() if one._target == name)
+    return next(found, (None, None))
 
 
 def _prune(
@@ -210,8 +216,8 @@ def _prune(
     name: str,
     method: BasePruningMethod,
     scores: Tensor | None = None,
-) -> _Pruned:
-    hook = next((one for one in _hooks(module) if one.name == name), None)
+) -> BasePruningMethod:
+    number, hook = _hook_of(module, name)
     weight = getattr(module, f"{name}_orig" if hook is not None else name, None)
     if not isinstance(weight, Parameter):
         raise _C.ValueError(
@@ -222,19 +228,22 @@ def _prune(
             f"{caller}: importance_scores needs shape {list(weight.shape)}, got "
             f"{list(scores.shape)}"
         )
+    earlier = hook if isinstance(hook, PruningContainer) else [] if hook is None else [hook]
     with _C.no_grad():
         # Computed first, so that a method that fails changes nothing.
         mask = _C.ones_like(weight.detach()) if hook is None else getattr(module, f"{name}_mask")
         given = scores if scores is not None else (weight.detach() * mask)
-        container = PruningContainer(*([] if hook is None else hook.method), method)
+        container = PruningContainer(*earlier, method)
         mask = container.compute_mask(given, mask).to(weight.dtype)
+    made = method if hook is None else container
+    made._tensor_name = method._tensor_name = name
     if hook is None:
-        hook = _Pruned(name)
-        hook.apply(caller, module)
-    hook.method = container
+        made._install(caller, module)
+    else:
+        module._forward_pre_hooks[number] = made
     setattr(module, f"{name}_mask", mask)
-    hook(module, None)
-    return hook
+    made(module, None)
+    return made
 
 
 def _count(amount: float, size: int) -> int:
@@ -561,7 +570,7 @@ def remove(module: Module, name: str) -> Module:
         >>> [name for name, _ in layer.named_parameters()], int((layer.weight == 0).sum())
         (['bias', 'weight'], 1)
     """
-    return _Pruned.remove("remove", module, name)
+    return _computed.remove(BasePruningMethod, "remove", module, name)
 
 
 _naming.name_module(__name__)
