@@ -129,8 +129,12 @@ def test_modules_that_import_each_other_are_found_also_in_functions():
     a = "def run():\n    from ebb.io.b import f\n"
     assert imports(ebb__io__a=a, ebb__io__b="from ebb.io import a\n") == [["ebb.io.a", "ebb.io.b"]]
     assert imports(ebb__io__a=a, ebb__io__b="import ebb.io.a as a\n") == [["ebb.io.a", "ebb.io.b"]]
+
+
+def test_what_is_imported_for_type_checkers_alone_makes_a_circle_too():
     for_types = "if TYPE_CHECKING:\n    from ebb.io import a\n"
-    assert imports(ebb__io__a=a, ebb__io__b=for_types) == []
+    a = "from ebb.io.b import f\n"
+    assert imports(ebb__io__a=a, ebb__io__b=for_types) == [["ebb.io.a", "ebb.io.b"]]
 
 
 def test_the_package_that_gathers_all_makes_no_circle():

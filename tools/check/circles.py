@@ -3,9 +3,10 @@
 
 Nodes are what is read as one: ``x.h``, ``x.cpp`` and ``x-inl.h`` in C++, a module in Python. An
 import in a function counts, since it is where circles hide, and so do a name such as
-``ebb.errors.ShapeError`` after ``import ebb`` and a module's name as text in a call that imports
-(``importlib.import_module("ebb.nn")``); one under ``TYPE_CHECKING`` does not. Modules of a package
-may name each other as text: it shows some once they are asked for, and stands on none of those.
+``ebb.errors.ShapeError`` after ``import ebb``, a module's name as text in a call that imports
+(``importlib.import_module("ebb.nn")``) and an import under ``TYPE_CHECKING``: who reads annotations
+must know what they name. Modules of a package may name each other as text: it shows some once they
+are asked for, and stands on none of those.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _named(tree: ast.AST) -> Iterator[str]:
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
-    """Yield the full names that run-time code asks for; the package has no relative imports."""
+    """Yield the full names that a module asks for; the package has no relative imports."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("ebb."):
             yield name
@@ -121,8 +122,5 @@ def _imports(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            for other in node.orelse:
-                yield from _imports(other)
         else:
             yield from _imports(node)

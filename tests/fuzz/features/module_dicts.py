@@ -1,8 +1,8 @@
-# tests/fuzz/features/module_dicts.py -- what programs do with a module's attributes and dicts, drawn,
-# beside a plain model of four dicts.
+# tests/fuzz/features/module_dicts.py -- what programs do with a module's attributes and dicts,
+# drawn, beside a plain model of four dicts.
 #
-# `python -m tests.fuzz.features.module_dicts torch COUNT`, in an interpreter that has PyTorch, compares the
-# model with that instead. Start reading at Model.
+# `python -m tests.fuzz.features.module_dicts torch COUNT`, in an interpreter that has PyTorch,
+# compares the model with that instead. Start reading at Model.
 """``run``: one drawn program against the model; ``STEPS``: what it is drawn from."""
 
 from __future__ import annotations

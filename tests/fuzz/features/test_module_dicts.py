@@ -1,5 +1,5 @@
-# tests/fuzz/features/test_module_dicts.py -- modules agree with the model of module_dicts.py, whatever their
-# class defines of attribute access.
+# tests/fuzz/features/test_module_dicts.py -- modules agree with the model of module_dicts.py,
+# whatever their class defines of attribute access.
 import hypothesis
 import pytest
 from hypothesis import strategies
