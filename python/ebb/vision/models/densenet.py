@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from ebb import _C, nn
 from ebb._C import Tensor, cat
 from ebb.utils.checkpoint import checkpoint
-from ebb.vision.models._weights import Weights, enumeration, filled
+from ebb.vision.models._weights import Network, Weights, enumeration, network
 
 __all__ = ["DenseNet", "DenseNet121_Weights", "DenseNet161_Weights", "DenseNet169_Weights",
            "DenseNet201_Weights", "densenet121", "densenet161", "densenet169",
@@ -149,63 +150,31 @@ def _rename(module: Any, state: dict[str, Any], *rest: Any) -> None:
             state[old[1] + old[2]] = state.pop(name)
 
 
-def _densenet(
-    growth: int, blocks: tuple[int, ...], first: int, weights: Any, known: type[Weights],
-    options: dict[str, Any],
-) -> DenseNet:  # fmt: skip
-    weights = options.pop("pretrained", weights)
-    return filled(lambda: DenseNet(growth, blocks, first, **options), weights, known)
-
-
-def densenet121(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> DenseNet:
-    """Return the ``DenseNet`` of 121 layers: 8.0 million parameters.
-
-    Args:
-        weights: Of ``DenseNet121_Weights``, or the name of one; random if None.
-        progress: Nothing: there is no download.
-        kwargs: Of ``DenseNet``; or ``pretrained``, the older spelling of weights.
-    Raises:
-        NotImplementedError: If weights are asked for and their file is not on this machine.
-    Example:
-        >>> model = ebb.vision.models.densenet121()
-        >>> sum(one.numel() for one in model.parameters())
-        7978856
-    """
-    del progress
-    return _densenet(32, (6, 12, 24, 16), 64, weights, DenseNet121_Weights, kwargs)
-
-
-def densenet161(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> DenseNet:
-    """Return the ``DenseNet`` of 161 layers: 28.7 million parameters; see ``densenet121``.
-
-    >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-    ...     model = ebb.vision.models.densenet161()
-    >>> sum(one.numel() for one in model.parameters())
-    28681000
-    """
-    del progress
-    return _densenet(48, (6, 12, 36, 24), 96, weights, DenseNet161_Weights, kwargs)
-
-
-def densenet169(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> DenseNet:
-    """Return the ``DenseNet`` of 169 layers: 14.1 million parameters; see ``densenet121``.
-
-    >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-    ...     model = ebb.vision.models.densenet169()
-    >>> sum(one.numel() for one in model.parameters())
-    14149480
-    """
-    del progress
-    return _densenet(32, (6, 12, 32, 32), 64, weights, DenseNet169_Weights, kwargs)
-
-
-def densenet201(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> DenseNet:
-    """Return the ``DenseNet`` of 201 layers: 20.0 million parameters; see ``densenet121``.
-
-    >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-    ...     model = ebb.vision.models.densenet201()
-    >>> sum(one.numel() for one in model.parameters())
-    20013928
-    """
-    del progress
-    return _densenet(32, (6, 12, 48, 32), 64, weights, DenseNet201_Weights, kwargs)
+densenet121: Network[DenseNet] = network(
+    "densenet121",
+    partial(DenseNet, 32, (6, 12, 24, 16), 64),
+    DenseNet121_Weights,
+    7_978_856,
+    "the ``DenseNet`` of 121 layers",
+)
+densenet161: Network[DenseNet] = network(
+    "densenet161",
+    partial(DenseNet, 48, (6, 12, 36, 24), 96),
+    DenseNet161_Weights,
+    28_681_000,
+    "the ``DenseNet`` of 161 layers",
+)
+densenet169: Network[DenseNet] = network(
+    "densenet169",
+    partial(DenseNet, 32, (6, 12, 32, 32), 64),
+    DenseNet169_Weights,
+    14_149_480,
+    "the ``DenseNet`` of 169 layers",
+)
+densenet201: Network[DenseNet] = network(
+    "densenet201",
+    partial(DenseNet, 32, (6, 12, 48, 32), 64),
+    DenseNet201_Weights,
+    20_013_928,
+    "the ``DenseNet`` of 201 layers",
+)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 from ebb import _C, nn
 from ebb._C import Tensor
-from ebb.vision.models._weights import Weights, enumeration, filled
+from ebb.vision.models._weights import Network, Weights, enumeration, network
 
 __all__ = [
     "BasicBlock", "Bottleneck", "ResNeXt50_32X4D_Weights", "ResNet", "ResNet101_Weights",
@@ -198,110 +198,52 @@ class ResNet(nn.Module):
         return self.fc(self.avgpool(x).flatten(1))
 
 
-def _resnet(
-    block: type[BasicBlock] | type[Bottleneck],
-    layers: Sequence[int],
-    weights: Any,
-    known: type[Weights],
-    options: dict[str, Any],
-) -> ResNet:
-    weights = options.pop("pretrained", weights)
-    return filled(lambda: ResNet(block, layers, **options), weights, known)
-
-
-def resnet18(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 18 layers: 11.7 million parameters.
-
-    Args:
-        weights: Of ``ResNet18_Weights``, or the name of one; random if None.
-        progress: Nothing: there is no download.
-        kwargs: Of ``ResNet``; or ``pretrained``, the older spelling of weights.
-    Raises:
-        NotImplementedError: If weights are asked for and their file is not on this machine.
-    Example:
-        >>> model = ebb.vision.models.resnet18(num_classes=10)
-        >>> model(ebb.zeros(2, 3, 32, 32)).shape
-        ebb.Size([2, 10])
-    """
-    del progress
-    return _resnet(BasicBlock, (2, 2, 2, 2), weights, ResNet18_Weights, kwargs)
-
-
-def resnet34(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 34 layers: 21.8 million parameters; see ``resnet18``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.resnet34()
-        >>> sum(one.numel() for one in model.parameters())
-        21797672
-    """
-    del progress
-    return _resnet(BasicBlock, (3, 4, 6, 3), weights, ResNet34_Weights, kwargs)
-
-
-def resnet50(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 50 layers: 25.6 million parameters; see ``resnet18``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.resnet50()
-        >>> sum(one.numel() for one in model.parameters())
-        25557032
-    """
-    del progress
-    return _resnet(Bottleneck, (3, 4, 6, 3), weights, ResNet50_Weights, kwargs)
-
-
-def resnet101(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 101 layers: 44.5 million parameters; see ``resnet18``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.resnet101()
-        >>> sum(one.numel() for one in model.parameters())
-        44549160
-    """
-    del progress
-    return _resnet(Bottleneck, (3, 4, 23, 3), weights, ResNet101_Weights, kwargs)
-
-
-def resnet152(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` of 152 layers: 60.2 million parameters; see ``resnet18``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.resnet152()
-        >>> sum(one.numel() for one in model.parameters())
-        60192808
-    """
-    del progress
-    return _resnet(Bottleneck, (3, 8, 36, 3), weights, ResNet152_Weights, kwargs)
-
-
-def resnext50_32x4d(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` in 32 groups: 25.0 million parameters; see ``resnet18``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.resnext50_32x4d()
-        >>> sum(one.numel() for one in model.parameters())
-        25028904
-    """
-    del progress
-    kwargs = {"groups": 32, "width_per_group": 4, **kwargs}
-    return _resnet(Bottleneck, (3, 4, 6, 3), weights, ResNeXt50_32X4D_Weights, kwargs)
-
-
-def wide_resnet50_2(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> ResNet:
-    """Return the ``ResNet`` twice as wide: 68.9 million parameters; see ``resnet18``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.wide_resnet50_2()
-        >>> sum(one.numel() for one in model.parameters())
-        68883240
-    """
-    del progress
-    kwargs = {"width_per_group": 128, **kwargs}
-    return _resnet(Bottleneck, (3, 4, 6, 3), weights, Wide_ResNet50_2_Weights, kwargs)
+resnet18: Network[ResNet] = network(
+    "resnet18",
+    partial(ResNet, BasicBlock, (2, 2, 2, 2)),
+    ResNet18_Weights,
+    11_689_512,
+    "the ``ResNet`` of 18 layers",
+)
+resnet34: Network[ResNet] = network(
+    "resnet34",
+    partial(ResNet, BasicBlock, (3, 4, 6, 3)),
+    ResNet34_Weights,
+    21_797_672,
+    "the ``ResNet`` of 34 layers",
+)
+resnet50: Network[ResNet] = network(
+    "resnet50",
+    partial(ResNet, Bottleneck, (3, 4, 6, 3)),
+    ResNet50_Weights,
+    25_557_032,
+    "the ``ResNet`` of 50 layers",
+)
+resnet101: Network[ResNet] = network(
+    "resnet101",
+    partial(ResNet, Bottleneck, (3, 4, 23, 3)),
+    ResNet101_Weights,
+    44_549_160,
+    "the ``ResNet`` of 101 layers",
+)
+resnet152: Network[ResNet] = network(
+    "resnet152",
+    partial(ResNet, Bottleneck, (3, 8, 36, 3)),
+    ResNet152_Weights,
+    60_192_808,
+    "the ``ResNet`` of 152 layers",
+)
+resnext50_32x4d: Network[ResNet] = network(
+    "resnext50_32x4d",
+    partial(ResNet, Bottleneck, (3, 4, 6, 3), groups=32, width_per_group=4),
+    ResNeXt50_32X4D_Weights,
+    25_028_904,
+    "the ``ResNet`` in 32 groups",
+)
+wide_resnet50_2: Network[ResNet] = network(
+    "wide_resnet50_2",
+    partial(ResNet, Bottleneck, (3, 4, 6, 3), width_per_group=128),
+    Wide_ResNet50_2_Weights,
+    68_883_240,
+    "the ``ResNet`` twice as wide",
+)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ebb import _C, nn
 from ebb._C import Tensor
-from ebb.vision.models._weights import Weights, enumeration, filled
+from ebb.vision.models._weights import Network, Weights, enumeration, network
 
 __all__ = [
     "VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG13_Weights",
@@ -102,126 +102,19 @@ def _stages(convolutions: Sequence[int]) -> list[int | str]:
     return made
 
 
-def _vgg(
-    convolutions: Sequence[int],
-    has_norms: bool,
-    weights: Any,
-    known: type[Weights],
-    options: dict[str, Any],
-) -> VGG:
-    weights = options.pop("pretrained", weights)
-    if weights:
-        options.setdefault("init_weights", False)
-    return filled(
-        lambda: VGG(make_layers(_stages(convolutions), has_norms), **options), weights, known
-    )
+def _vgg(name: str, convolutions: Sequence[int], parameters: int, text: str) -> Network[VGG]:
+    def make(**options: Any) -> VGG:
+        return VGG(make_layers(_stages(convolutions), name.endswith("_bn")), **options)
+
+    known = globals()[f"{name.upper()}_Weights"]
+    return network(name, make, known, parameters, text, {"init_weights": False})
 
 
-def vgg11(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return the ``VGG`` of 11 layers: 133 million parameters.
-
-    Args:
-        weights: Of ``VGG11_Weights``, or the name of one; random if None.
-        progress: Nothing: there is no download.
-        kwargs: Of ``VGG``; or ``pretrained``, the older spelling of weights.
-    Raises:
-        NotImplementedError: If weights are asked for and their file is not on this machine.
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.vgg11()
-        >>> model.features(ebb.zeros(1, 3, 32, 32)).shape
-        ebb.Size([1, 512, 1, 1])
-    """
-    del progress
-    return _vgg((1, 1, 2, 2, 2), False, weights, VGG11_Weights, kwargs)
-
-
-def vgg11_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return ``vgg11`` with a norm after each convolution; see ``vgg11``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.vgg11_bn()
-        >>> sum(one.numel() for one in model.parameters())
-        132868840
-    """
-    del progress
-    return _vgg((1, 1, 2, 2, 2), True, weights, VGG11_BN_Weights, kwargs)
-
-
-def vgg13(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return the ``VGG`` of 13 layers: 133 million parameters; see ``vgg11``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.vgg13()
-        >>> sum(one.numel() for one in model.parameters())
-        133047848
-    """
-    del progress
-    return _vgg((2, 2, 2, 2, 2), False, weights, VGG13_Weights, kwargs)
-
-
-def vgg13_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return ``vgg13`` with a norm after each convolution; see ``vgg11``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.vgg13_bn()
-        >>> sum(one.numel() for one in model.parameters())
-        133053736
-    """
-    del progress
-    return _vgg((2, 2, 2, 2, 2), True, weights, VGG13_BN_Weights, kwargs)
-
-
-def vgg16(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return the ``VGG`` of 16 layers: 138 million parameters; see ``vgg11``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.vgg16()
-        >>> sum(one.numel() for one in model.parameters())
-        138357544
-    """
-    del progress
-    return _vgg((2, 2, 3, 3, 3), False, weights, VGG16_Weights, kwargs)
-
-
-def vgg16_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return ``vgg16`` with a norm after each convolution; see ``vgg11``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.vgg16_bn()
-        >>> sum(one.numel() for one in model.parameters())
-        138365992
-    """
-    del progress
-    return _vgg((2, 2, 3, 3, 3), True, weights, VGG16_BN_Weights, kwargs)
-
-
-def vgg19(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return the ``VGG`` of 19 layers: 144 million parameters; see ``vgg11``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.vgg19()
-        >>> sum(one.numel() for one in model.parameters())
-        143667240
-    """
-    del progress
-    return _vgg((2, 2, 4, 4, 4), False, weights, VGG19_Weights, kwargs)
-
-
-def vgg19_bn(*, weights: Any = None, progress: bool = True, **kwargs: Any) -> VGG:
-    """Return ``vgg19`` with a norm after each convolution; see ``vgg11``.
-
-    Example:
-        >>> with ebb.nn.init.filling_nothing():  # which makes it at once
-        ...     model = ebb.vision.models.vgg19_bn()
-        >>> sum(one.numel() for one in model.parameters())
-        143678248
-    """
-    del progress
-    return _vgg((2, 2, 4, 4, 4), True, weights, VGG19_BN_Weights, kwargs)
+vgg11: Network[VGG] = _vgg("vgg11", (1, 1, 2, 2, 2), 132_863_336, "the ``VGG`` of 11 layers")
+vgg11_bn: Network[VGG] = _vgg("vgg11_bn", (1, 1, 2, 2, 2), 132_868_840, "``vgg11`` with norms")
+vgg13: Network[VGG] = _vgg("vgg13", (2, 2, 2, 2, 2), 133_047_848, "the ``VGG`` of 13 layers")
+vgg13_bn: Network[VGG] = _vgg("vgg13_bn", (2, 2, 2, 2, 2), 133_053_736, "``vgg13`` with norms")
+vgg16: Network[VGG] = _vgg("vgg16", (2, 2, 3, 3, 3), 138_357_544, "the ``VGG`` of 16 layers")
+vgg16_bn: Network[VGG] = _vgg("vgg16_bn", (2, 2, 3, 3, 3), 138_365_992, "``vgg16`` with norms")
+vgg19: Network[VGG] = _vgg("vgg19", (2, 2, 4, 4, 4), 143_667_240, "the ``VGG`` of 19 layers")
+vgg19_bn: Network[VGG] = _vgg("vgg19_bn", (2, 2, 4, 4, 4), 143_678_248, "``vgg19`` with norms")
