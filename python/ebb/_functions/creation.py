@@ -84,8 +84,7 @@ def _given(function, found, out, requires_grad):
     return _copied_out(function, found, out)
 
 
-@pins_if_asked
-def tril_indices(
+def _triangle(
     row: Any,
     col: Any,
     offset: Any = 0,
@@ -95,43 +94,39 @@ def tril_indices(
     requires_grad: Any = False,
     layout: Any = None,
     pin_memory: Any = False,
-) -> Tensor:
+) -> tuple[Any, ...]:
+    return row, col, offset, dtype, device, requires_grad, layout, pin_memory
+
+
+@pins_if_asked
+@takes(_triangle)
+def tril_indices(*of) -> Tensor:
     """Return the rows and columns of the places on and below a diagonal of a matrix.
 
     Example:
         >>> ebb.tril_indices(2, 2).tolist()
         [[0, 1, 1], [0, 0, 1]]
     """
-    check_leaf_options("tril_indices", layout, pin_memory)
-    places = ebb.ones(row, col, dtype=ebb.bool, device=device).tril(offset)
-    return _places(places, dtype).requires_grad_(requires_grad)
+    return _places("tril", *of)
 
 
 @pins_if_asked
-def triu_indices(
-    row: Any,
-    col: Any,
-    offset: Any = 0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: Any = False,
-    layout: Any = None,
-    pin_memory: Any = False,
-) -> Tensor:
+@takes(_triangle)
+def triu_indices(*of) -> Tensor:
     """Return the rows and columns of the places on and above a diagonal of a matrix.
 
     Example:
         >>> ebb.triu_indices(2, 2).tolist()
         [[0, 0, 1], [0, 1, 1]]
     """
-    check_leaf_options("triu_indices", layout, pin_memory)
-    places = ebb.ones(row, col, dtype=ebb.bool, device=device).triu(offset)
-    return _places(places, dtype).requires_grad_(requires_grad)
+    return _places("triu", *of)
 
 
-def _places(mask, dtype):
-    return mask.nonzero().t().contiguous().to(dtype or ebb.int64)
+def _places(side, row, col, offset, dtype, device, requires_grad, layout, pin_memory):
+    check_leaf_options(f"{side}_indices", layout, pin_memory)
+    mask = getattr(ebb.ones(row, col, dtype=ebb.bool, device=device), side)(offset)
+    places = mask.nonzero().t().contiguous().to(dtype or ebb.int64)
+    return places.requires_grad_(requires_grad)
 
 
 def vander(x: Any, N: Any = None, increasing: Any = False) -> Tensor:  # noqa: N803
