@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 from ebb.errors import DTypeError
@@ -27,7 +27,6 @@ def takes(
         >>> times(y=3.0, x=1.0)
         3.0
     """
-    signature = inspect.signature(arguments)
 
     def decorate(compute: Callable[..., Result]) -> Callable[P, Result]:
         def call(*args: P.args, **kwargs: P.kwargs) -> Result:
@@ -41,9 +40,24 @@ def takes(
         made: Any = call
         made.__name__ = made.__qualname__ = compute.__name__
         made.__module__, made.__doc__ = compute.__module__, compute.__doc__
-        result = compute.__annotations__.get("return", signature.return_annotation)
-        made.__signature__ = signature.replace(return_annotation=result)
-        made.__annotations__ = arguments.__annotations__ | {"return": result}
+        made.__wrapped__ = shown = _as_inspect_shows(arguments, compute)
+        made.__annotations__ = shown.__annotations__
         return call
 
     return decorate
+
+
+def _as_inspect_shows(arguments: Any, compute: Callable[..., Any]) -> FunctionType:
+    """A copy of ``arguments`` that returns what ``compute`` does: inspect, which takes a while to
+    import, follows ``__wrapped__`` to it."""
+    shown = FunctionType(
+        arguments.__code__,
+        arguments.__globals__,
+        compute.__name__,
+        arguments.__defaults__,
+        arguments.__closure__,
+    )
+    shown.__kwdefaults__ = arguments.__kwdefaults__
+    returned = [one for one in compute.__annotations__.items() if one[0] == "return"]
+    shown.__annotations__ = arguments.__annotations__ | dict(returned)
+    return shown
