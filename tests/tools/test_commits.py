@@ -40,6 +40,12 @@ def test_a_long_subject_is_found(commit):
     assert text.endswith("needs a subject of at most 60 characters, got 61")
 
 
+def test_commits_before_the_last_release_are_left_alone(commit):
+    assert len(commit("Add much", 101)) == 1
+    assert commit("Release 0.9.0", 1) == []
+    assert len(commit("Add much", 102)) == 1
+
+
 def test_only_recent_commits_are_looked_at(commit, monkeypatch):
     monkeypatch.setattr(commits, "RECENT", 3)
     found = [commit("Add much", 101), *(commit(f"Add {count}", count) for count in (90, 80, 70))]

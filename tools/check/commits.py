@@ -1,6 +1,6 @@
 # tools/check/commits.py -- recent commits have a short subject, and large ones say why.
-"""Asked of the last ``RECENT`` commits, from the one on that added this check: what is past cannot
-be mended. Merges and renames count for nothing.
+"""Asked of the last ``RECENT`` commits since the last release, or since the commit that added this
+check: what is past cannot be mended. Merges and renames count for nothing.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def check(repo: Repo) -> list[Problem]:
 
 def recent(root: Path) -> list[Commit]:
     """Return the commits to look at; none where there is no history."""
-    first = _git(root, "log", "--diff-filter=A", "--format=%H", "--", "tools/check/commits.py")
-    if not first:
+    release = _git(root, "log", "-1", "--grep=^Release [0-9]", "--format=%H")
+    added = _git(root, "log", "--diff-filter=A", "--format=%H", "--", "tools/check/commits.py")
+    first = release or added
+    if not added:
         return []
     form = f"--format={_START}%h%x00%s%x00%b{_END}"
     wanted = ("--no-merges", "-M", "--shortstat", f"-{RECENT}")
