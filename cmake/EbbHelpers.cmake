@@ -19,8 +19,8 @@
 # ebb_example(ebb_demo_cpp  SOURCES main.cpp)
 #     A program against libebb.so in build/<preset>/bin.
 # ebb_python_module(_C  SOURCES ...  [GENERATED ...])
-#     The extension module, in build/<preset>/python/ebb beside links to python/ebb/*, written or
-#     generated. The target ebb_python_package makes both, and nothing else.
+#     The extension module, in build/<preset>/python/ebb beside links to python/ebb/* and to what
+#     satellites/*/ebb lay there, written or generated. The target ebb_python_package makes both.
 # ebb_add_folders(a b ...)
 #     add_subdirectory() for each folder that has a CMakeLists.txt.
 #
@@ -243,8 +243,10 @@ function(ebb_python_module name)
   add_custom_target(
     ebb_python_package ALL
     COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/link_package.py
-            ${PROJECT_SOURCE_DIR}/python/ebb ${EBB_GENERATED_DIR}/python/ebb ${EBB_PACKAGE_DIR}
-    COMMENT "Linking python/ebb into the build folder"
+            ${PROJECT_SOURCE_DIR}/python/ebb ${EBB_GENERATED_DIR}/python/ebb
+            ${PROJECT_SOURCE_DIR}/satellites/torch/ebb ${PROJECT_SOURCE_DIR}/satellites/vision/ebb
+            ${EBB_PACKAGE_DIR}
+    COMMENT "Linking python/ebb and the satellites into the build folder"
     VERBATIM)
   get_property(wasm GLOBAL PROPERTY EBB_WASM_TARGETS)
   add_dependencies(ebb_python_package ${name} ${wasm})

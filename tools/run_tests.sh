@@ -9,6 +9,7 @@ readonly PYTHON=$PWD/.venv/bin/python
 # These tests get processes of their own: other plug-ins fill the places that a process has.
 readonly OPENCL=tests/python/opencl
 readonly CUDA=tests/python/cuda
+readonly REST=(tests satellites)
 # Hundreds of tests start an interpreter, which would compile the package anew each time.
 unset PYTHONDONTWRITEBYTECODE
 failed=()
@@ -50,7 +51,8 @@ run_asan() {  # pytest's further arguments
   local runtime
   runtime=$(clang++-14 -print-file-name=libclang_rt.asan-x86_64.so)
   LD_PRELOAD=$runtime python_tests asan -m "not long and not nosan" \
-    --ignore="$OPENCL" --ignore="$CUDA" "$@" tests/python tests/fuzz
+    --ignore="$OPENCL" --ignore="$CUDA" "$@" \
+    tests/python tests/fuzz satellites
 }
 
 main() {
@@ -58,13 +60,13 @@ main() {
   case $kind in
     fast)
       cpp_tests release -LE '^long$'
-      python_tests release -m "not long" --ignore="$OPENCL" --ignore="$CUDA" tests
+      python_tests release -m "not long" --ignore="$OPENCL" --ignore="$CUDA" "${REST[@]}"
       python_tests release -m "not long" "$OPENCL"
       python_tests release -m "not long" "$CUDA"
       ;;
     long)
       cpp_tests release -L '^long$'
-      python_tests release -m long --ignore="$OPENCL" --ignore="$CUDA" tests
+      python_tests release -m long --ignore="$OPENCL" --ignore="$CUDA" "${REST[@]}"
       python_tests release -m long "$OPENCL"
       TEST_DEVICE=stand-in python_tests release -m "not long" "$OPENCL"
       ;;

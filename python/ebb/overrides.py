@@ -1,7 +1,7 @@
 # python/ebb/overrides.py -- __ebb_function__: classes that take part in ebb's functions.
 #
 # PyTorch's __torch_function__ under ebb's name; a class that has only that takes part too
-# (note_class(), _ask()), and is asked for the functions that PyTorch would ask for (_as_pytorch()).
+# (note_class(), _ask()), and is asked as what fills "spell_call" of _base/seam.py puts the call.
 # Functions of the op table, and methods that get such an object as an argument, come here from
 # where arguments are parsed (python/src/calls/overrides.h). Methods, operators and properties of a
 # subclass of Tensor come here through wrappers that prepare_class() puts into the class when it is
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ebb import _C
-from ebb._base import naming as _naming
+from ebb._base import naming as _naming, seam as _seam
 from ebb._base.arguments import check_callable
 from ebb._base.makers import MAKERS
 from ebb._C import Tensor
@@ -114,8 +114,14 @@ def _ask(one: Any, function: Any, types: Any, args: tuple[Any, ...], kwargs: Any
     """What the class of an object answers, under whichever name it has the protocol."""
     if getattr(type(one), "__ebb_function__", None) is not None:
         return one.__ebb_function__(function, types, args, kwargs)
-    function, args = _as_pytorch(function, args)
+    function, args = _as_expected(function, args)
     return one.__torch_function__(function, types, args, kwargs)
+
+
+def _as_expected(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A call as classes expect it that have the protocol by its second name."""
+    spell = _seam.filled("spell_call")
+    return (function, args) if spell is None else spell(function, args)
 
 
 def _one_of_each_class(objects: Iterable[Any]) -> list[Any]:
@@ -222,44 +228,8 @@ def _ask_torch_function(
     cls: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
 ) -> Any:
     """``__ebb_function__`` of a class that has ``__torch_function__``."""
-    function, args = _as_pytorch(function, args)
+    function, args = _as_expected(function, args)
     return cls.__torch_function__(function, types, args, kwargs)
-
-
-# Operators whose method PyTorch names when it asks a class.
-_METHODS = {"truediv": "div", "mod": "remainder", "floordiv": "floor_divide", "pos": "positive"}
-_NAMED = ("add", "sub", "mul", "truediv", "mod", "matmul", "lt", "le", "gt", "ge", "ne", "neg",
-          "abs", "pos")  # fmt: skip
-_IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod")
-_REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or",
-              "xor", "lshift", "rshift")  # fmt: skip
-
-
-@functools.cache
-def _spellings() -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
-    """By operator: its method; that of reflected ones for two tensors, and for a number."""
-    own = vars(Tensor)
-    methods = {own[f"__{name}__"]: own[_METHODS.get(name, name)] for name in _NAMED}
-    methods |= {own[f"__i{name}__"]: own[f"{_METHODS.get(name, name)}_"] for name in _IN_PLACE}
-    swapped = {own[f"__r{name}__"]: own[f"__{name}__"] for name in _REFLECTED}
-    numbers = {own[f"__r{name}__"]: own[name] for name in ("add", "mul")}
-    numbers |= {own[f"__r{name}__"]: own[f"bitwise_{name}"] for name in ("and", "or", "xor")}
-    return methods, swapped, numbers
-
-
-def _as_pytorch(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """A call as PyTorch would put it: ``Tensor.add`` for ``+``, the left operand first."""
-    methods, swapped, numbers = _spellings()
-    if not isinstance(function, _types.WrapperDescriptorType):
-        return function, args
-    if function in swapped and isinstance(args[1], Tensor):
-        function, args = swapped[function], (args[1], args[0])
-    function = numbers.get(function, function)
-    if function is vars(Tensor)["__eq__"] and not any(
-        isinstance(one, Tensor) and type(one) is not Tensor for one in args
-    ):
-        function = vars(Tensor)["eq"]
-    return methods.get(function, function), args
 
 
 _OWN_SLOTS = {

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from conftest import pytest_collection_modifyitems
 from tests.cases import each_of
-from tests.conftest import pytest_collection_modifyitems
 from tools.link_package import link_package
 
 ROOT = Path(__file__).resolve().parents[2]

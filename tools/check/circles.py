@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Graph = dict[str, set[str]]
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])((?:ebb|python)/[^">]+)[">]', re.M)
 _PART = re.compile(r"(-inl)?\.(h|cpp)$")
+# Where the package's modules lie: its own, and those that satellites lay into it.
+_PLACE = re.compile(r"^(python|satellites/\w+)/(?=ebb/)")
 # Modules import `ebb` for public names that they look up when they are called.
 _GATHERS_ALL = "ebb"
 # What imports a module by its name as text, at once or when it is first used.
@@ -56,7 +58,7 @@ def import_graph(texts: dict[str, str]) -> Graph:
 
 def module_name(path: str) -> str:
     """Return the full name of the module in a file of the repository."""
-    name = path.removeprefix("python/").removesuffix(".py").removesuffix("/__init__")
+    name = _PLACE.sub("", path).removesuffix(".py").removesuffix("/__init__")
     return name.replace("/", ".")
 
 

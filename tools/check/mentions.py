@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HINT = "name what has it now, or say it without a name"
 _ENDING = r"[\w-]+(?:\.\w+)*\.(?:h|cpp|py|pyi|js|yaml|j2|md|sh|cmake)(?![\w(*]|\.\w)"
-_TOPS = "benchmarks|cmake|codegen|docs|ebb|examples|ops|python|tests|tools"
+_TOPS = "benchmarks|cmake|codegen|docs|ebb|examples|ops|python|satellites|tests|tools"
 _PATH = re.compile(rf"(?<![\w./-])(?:{_TOPS})/[\w./-]*?{_ENDING}")
 _NAME = re.compile(rf"`(?:[\w.-]+/)*({_ENDING})`")
 _READ = (".h", ".cpp", ".py", ".js", ".yaml", ".j2", ".md", ".cmake", "CMakeLists.txt")

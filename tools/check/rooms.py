@@ -33,9 +33,9 @@ PATTERNED = (
     *("benchmarks", "examples", "tests"),
 )
 # Their rooms lie one level down; the folder itself only groups them.
-GROUPS = ("ebb", "data", "python", "examples")
-# Its folders of so many modules are rooms too.
-PACKAGE, MIN_MODULES = "python/ebb", 5
+GROUPS = ("ebb", "data", "python", "examples", "satellites")
+# Its folders of so many modules are rooms too, wherever its modules lie.
+PACKAGE, MIN_MODULES = "ebb", 5
 SOURCES = (".cpp", ".cu", ".h", ".js", ".k", ".md", ".py", ".sh", ".yaml")
 
 
@@ -73,7 +73,7 @@ def rooms(files: tuple[str, ...]) -> set[str]:
     return found | {
         folder
         for folder, count in modules.items()
-        if folder.rpartition("/")[0] == PACKAGE and count >= MIN_MODULES
+        if folder.split("/")[-2:-1] == [PACKAGE] and count >= MIN_MODULES
     }
 
 

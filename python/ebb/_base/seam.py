@@ -13,10 +13,7 @@ from typing import Any
 PLACES = {
     "parameter": "the class of parameters, which files and other processes hand over by name",
     "spell_call": "(function, args) -> the same as a class expects it that takes part in functions "
-    "by a name other than __ebb_function__",
-    "take_state": "(module, state) -> whether a state of another layout was taken over",
-    "order_arguments": "(numbers, args) -> (args, kwargs) in today's order, or None: a call that "
-    "fits no signature, and the names of numbers that its function takes",
+    "by the second name of the protocol",
 }
 _filled: dict[str, Any] = {}
 _asked_others = False

@@ -11,9 +11,9 @@ def places(monkeypatch):
 
 
 def test_a_place_holds_what_was_put_there_last():
-    seam.fill("take_state", len)
-    seam.fill("take_state", max)
-    assert seam.filled("take_state") is max
+    seam.fill("spell_call", len)
+    seam.fill("spell_call", max)
+    assert seam.filled("spell_call") is max
 
 
 def test_a_place_that_nobody_named_is_refused():
@@ -25,11 +25,11 @@ def test_modules_that_others_laid_beside_fill_places_when_one_is_first_asked(mon
     beside = tmp_path / "_beside"
     beside.mkdir()
     (beside / "other.py").write_text(
-        "from ebb._base import seam\nseam.fill('take_state', 'from beside')\n"
+        "from ebb._base import seam\nseam.fill('spell_call', 'from beside')\n"
     )
     import ebb
 
-    monkeypatch.setattr(ebb, "__path__", [str(tmp_path), *ebb.__path__])
+    monkeypatch.setattr(ebb, "__path__", [str(tmp_path)])
     monkeypatch.setattr(seam, "_asked_others", False)
-    seam._filled.pop("take_state", None)
-    assert seam.filled("take_state") == "from beside"
+    seam._filled.pop("spell_call", None)
+    assert seam.filled("spell_call") == "from beside"
