@@ -1,5 +1,6 @@
 # python/ebb/_imports.py -- imports that need a hand: einops beside ebb, second names, first calls.
 #
+# A module of a distribution that is not installed says which to install: by a finder behind others.
 # Functions of packages that take time to import are here: `ebb.vmap` imports `ebb.func` when it is
 # first called.
 # einops knows the backends whose classes are made, so ebb's must be made once einops is there: a
@@ -16,6 +17,8 @@ from typing import Any
 
 from ebb import _C
 
+# Modules that other distributions lay into the package (satellites/README.md).
+SATELLITES = {"vision": "ebb-vision"}
 _LAYERS = ("einops.layers.ebb", "einops.layers.torch")
 _SECOND, _FIRST = "ebb.utils.data.", "ebb.data."
 
@@ -34,6 +37,45 @@ class _Finder:
 
             return ModuleSpec(name, _Layers())  # type: ignore[arg-type]
         return None
+
+
+class MissingDistributionError(ModuleNotFoundError):
+    """A module is asked for whose distribution is not installed."""
+
+
+class _Missing:
+    """Finds nothing, and says of modules of other distributions which one to install."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Refuse a satellite's module: whoever finds it was asked before."""
+        package, _, module = name.partition(".")
+        wanted = SATELLITES.get(module) if package == "ebb" else None
+        if wanted is not None:
+            raise MissingDistributionError(
+                f"{name}: needs the distribution {wanted}, which is not installed\n"
+                f"hint: pip install {wanted}, or ebb[all]",
+                name=name,
+            )
+
+
+def check_version(package: str) -> None:
+    """Refuse a satellite's package that was made for another version of ebb.
+
+    Its wheel says its version in ``_version.py``; a build folder has none, being of one checkout.
+
+    Raises:
+        ImportError: If the first two numbers of the versions differ.
+    """
+    try:
+        made = importlib.import_module(f"{package}._version").version
+    except ModuleNotFoundError:
+        return
+    own = sys.modules["ebb"].__version__
+    if made.split(".")[:2] != own.split(".")[:2]:
+        raise ImportError(
+            f"{package}: needs ebb {'.'.join(made.split('.')[:2])}, got {own}\n"
+            f"hint: pip install {SATELLITES[package.partition('.')[2]]}=={own}"
+        )
 
 
 class _Same:
@@ -104,6 +146,7 @@ def _with_backend(spec: Any) -> Any:
 def help_imports() -> None:
     """Put the finder first, and let einops know ebb if it is there already."""
     sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+    sys.meta_path.append(_Missing())  # type: ignore[arg-type]
     if "einops" in sys.modules:
         importlib.import_module("ebb.utils.einops")
 
