@@ -18,7 +18,12 @@ from typing import Any
 from ebb import _C
 
 # Modules that other distributions lay into the package (satellites/README.md).
-SATELLITES = {"vision": "ebb-vision"}
+SATELLITES = {
+    "vision": "ebb-vision",
+    **dict.fromkeys(
+        ("torch_compat", "compiler", "distributed", "jit", "mps", "onnx", "xpu"), "ebb-torch"
+    ),
+}
 _LAYERS = ("einops.layers.ebb", "einops.layers.torch")
 _SECOND, _FIRST = "ebb.utils.data.", "ebb.data."
 

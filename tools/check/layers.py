@@ -59,8 +59,11 @@ MODULES = (
     *("ebb.viz", "ebb.graphs", "ebb.profiler", "ebb.autograd.profiler"),
     *("ebb.optim", "ebb.amp", "ebb.cpu", "ebb.cuda", "ebb.precision"),
     *("ebb.distributions", "ebb.hub", "ebb.fft", "ebb.signal", "ebb.masked"),
-    *("ebb.array_api", "ebb.func", "ebb._imports", "ebb"),
-    *("ebb._beside", "ebb.vision", "ebb.torch_compat", "codegen", "tools"),
+    *("ebb.array_api", "ebb.func", "ebb._imports", "ebb.testing"),
+    # Of satellites, which `ebb` names alone.
+    *("ebb._beside", "ebb.vision", "ebb._no_device", "ebb.mps", "ebb.xpu", "ebb.onnx", "ebb.jit"),
+    *("ebb.compiler", "ebb.distributed", "ebb.torch_compat"),
+    *("ebb", "codegen", "satellites", "tools"),
 )
 _LIBRARY = re.compile(r"\bebb_library\(\s*(\w+)([^)]*)\)")
 _KEYWORDS = ("SOURCES", "GENERATED", "DEPS", "PRIVATE_DEPS", "OPTIONS")

@@ -55,7 +55,7 @@ def check_callable(*functions: object) -> None:
 def spelled(**others: str) -> Callable[..., Any]:
     """Decorate a function whose parameters go by further keywords: ``spelled(input="A")``.
 
-    ``tools/compare_torch`` reads them from the function, as it reads ``spellings`` of the op table.
+    ``satellites/torch/compare`` reads them from the function, as ``spellings`` of the op table.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

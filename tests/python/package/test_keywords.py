@@ -1,5 +1,5 @@
 # tests/python/package/test_keywords.py -- every argument that a signature names is taken by its
-# name: signatures of the package, of the stub, and PyTorch's (tools/compare_torch).
+# name: signatures of the package, of the stub, and PyTorch's (satellites/torch/compare).
 import fnmatch
 import functools
 import inspect
@@ -7,10 +7,10 @@ import inspect
 import pytest
 
 import ebb
+from satellites.torch.compare.__main__ import REASONS
+from satellites.torch.compare.compare import parse
+from satellites.torch.compare.record import TABLE
 from tests.fuzz.hostile.callables import all_callables
-from tools.compare_torch.__main__ import REASONS
-from tools.compare_torch.compare import parse
-from tools.compare_torch.record import TABLE
 
 REFUSALS = ("unexpected keyword", "no keyword arguments", "invalid keyword", "positional-only")
 # By place alone, and why.
