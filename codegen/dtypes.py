@@ -77,6 +77,8 @@ def mask(dtypes: tuple[str, ...]) -> int:
 
 def image(rule: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
     """What operands of these dtypes are computed in."""
+    if rule == "promote_number":
+        return tuple(one for one in dtypes if one != "boolean")
     if rule != "promote_float":
         return dtypes
     return tuple(one for one in dtypes if one in _FLOATING + _COMPLEX)

@@ -22,7 +22,7 @@ from codegen.operators import OperatorUse, parse_operator
 from codegen.schema import KEYS, LOADER, RowError, check_keys, check_names, nearest
 from codegen.signature import Param, SchemaError, Signature, parse_params, parse_signature
 
-DTYPE_RULES = ("promote", "promote_float")
+DTYPE_RULES = ("promote", "promote_float", "promote_number")
 
 
 def load_family(path: Path, shown_as: str | None = None) -> Family:

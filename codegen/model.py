@@ -38,7 +38,7 @@ class Op:
     line: int
     doc: str
     dtypes: dict[str, tuple[str, ...]]  # tensor parameter -> accepted dtypes
-    dtype_rule: str = ""  # promote or promote_float; empty unless pointwise
+    dtype_rule: str = ""  # promote, promote_float or promote_number; empty unless pointwise
     result_dtype: str = "same"  # or boolean, real, complex: what the result has
     kernels: tuple[KernelUse, ...] = ()
     device: dict[str, str] = field(default_factory=dict)  # kind of number -> expression

@@ -141,6 +141,7 @@ void Prepared::infer_dtype() {
   if (rule_.dtype == DTypeRule::promote_float && !is_differentiable(dtype_)) {
     dtype_ = default_dtype();
   }
+  if (rule_.dtype == DTypeRule::promote_number && dtype_ == DType::boolean) dtype_ = DType::int64;
   out_dtype_ = result_dtype(rule_.result, dtype_);
 }
 

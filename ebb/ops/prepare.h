@@ -13,7 +13,7 @@
 namespace ebb::ops {
 
 /// How the dtype that an op computes in follows from its operands.
-enum class DTypeRule : uint8_t { promote, promote_float };
+enum class DTypeRule : uint8_t { promote, promote_float, promote_number };
 
 /// The dtype of the result: the one computed in, bool, that of its real parts, or the complex one.
 enum class ResultRule : uint8_t { same, boolean, real, complex };

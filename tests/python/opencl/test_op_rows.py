@@ -28,8 +28,12 @@ def kernel_dtypes(name):
 
 def has_kernels(row, dtype):
     """Whether the device has all kernels that the row names, for what the op computes in."""
-    is_promoted = row.data["dtype_rule"] == "promote_float" and dtype in ("bool", "int64")
-    bit = 1 << NUMBERS["float32" if is_promoted else dtype]
+    rule = row.data["dtype_rule"]
+    if rule == "promote_float" and dtype in ("bool", "int64"):
+        dtype = "float32"
+    elif rule == "promote_number" and dtype == "bool":
+        dtype = "int64"
+    bit = 1 << NUMBERS[dtype]
     return all(kernel_dtypes(name) & bit for name in row.data["kernels"])
 
 

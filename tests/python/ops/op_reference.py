@@ -142,6 +142,8 @@ def expected_dtype(row: Row, case_arguments: dict[str, Any], dtype: str, result:
             dtype = with_scalar(dtype, value)
     if row.data["dtype_rule"] == "promote_float" and dtype in BOOL + INTEGERS:
         return default_dtype()
+    if row.data["dtype_rule"] == "promote_number" and dtype in BOOL:
+        return "int64"
     return dtype
 
 

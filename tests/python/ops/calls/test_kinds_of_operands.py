@@ -31,6 +31,41 @@ def test_conditions_of_bytes_take_numbers_and_have_gradients():
     assert gradcheck(lambda x: ebb.where(BYTES, x * x, -x), (x,))
 
 
+def test_squares_of_bool_are_numbers():
+    found = ebb.square(FLAGS)
+    assert found.dtype is ebb.int64 and found.tolist() == [1, 0]
+    with pytest.raises(TypeError, match=r"square_: .* can't be cast to .*'self', bool"):
+        FLAGS.clone().square_()
+
+
+def test_bool_is_clamped_between_numbers():
+    for bounds, wanted in (((0, 0.5), [0.5, 0.0]), ((True, 2), [1, 1]), ((-3, None), [1, 0])):
+        found = FLAGS.clamp(*bounds)
+        assert found.tolist() == wanted
+        assert found.dtype is (ebb.float32 if 0.5 in bounds else ebb.int64)
+    with pytest.raises(
+        NotImplementedError, match="clamp: in clamp_between, no kernel for dtype bool"
+    ):
+        FLAGS.clamp(False, True)
+    with pytest.raises(TypeError, match=r"clamp_: .* can't be cast to .*'self', bool"):
+        FLAGS.clone().clamp_(0, 2)
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift"])
+def test_bool_beside_bool_is_no_integer(name):
+    op, numbers = getattr(ebb, name), ebb.tensor([4, 6])
+    assert op(FLAGS, numbers).tolist() == op(FLAGS.long(), numbers).tolist()
+    with pytest.raises(NotImplementedError, match=f"{name}: no kernel for dtype bool"):
+        op(FLAGS, FLAGS)
+
+
+def test_the_number_next_to_a_bool_is_one_of_what_stands_beside_it():
+    found = ebb.nextafter(FLAGS, ebb.tensor([2.0, 2.0]))
+    assert found.dtype is ebb.float32 and found[0] == 1 + 2.0**-23
+    with pytest.raises(NotImplementedError, match="nextafter: no kernel for dtype int64"):
+        ebb.nextafter(FLAGS, 2 + FLAGS)
+
+
 @pytest.mark.parametrize("op", [ebb.floor_divide, ebb.remainder, ebb.fmod])
 def test_bool_divides_beside_numbers(op):
     wanted = getattr(np, op.__name__)

@@ -10,6 +10,7 @@ import itertools
 import pytest
 
 import ebb
+from tests.python.ops.op_reference import reference
 from tests.python.ops.op_rows import call, load_rows, make_arguments
 from tests.python.ops.test_gradients import is_differentiable
 
@@ -121,3 +122,45 @@ def test_lengths_of_a_cosine_have_the_digits_of_both():
     cosine = ebb.nn.functional.cosine_similarity
     assert (cosine(x, y) - cosine(x, y.double())).abs().item() < 1e-15
     assert (cosine(y, x) - cosine(x, y.double())).abs().item() < 1e-15
+
+
+# Public pointwise rows of integers, and of something beside them.
+OF_INTEGERS = [
+    row
+    for row in load_rows()
+    if "inputs" in row.test
+    and row.data["dtype_rule"]
+    and row.data["python"] != "private"
+    and "int64" in row.dtypes
+    and sum(param["type"] in ("Tensor", "Scalar") for param in row.params) > 1
+]
+
+
+def numpy_takes_bool(row, arguments):
+    numbers = {name: True for name, value in arguments.items() if isinstance(value, int | float)}
+    flags = {name: ebb.tensor(True) for name in tensors_of(arguments)}
+    try:
+        reference(row, {**arguments, **numbers, **flags})
+    except TypeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("row", OF_INTEGERS, ids=str)
+def test_bool_beside_integers_is_0_and_1(row):
+    arguments = make_arguments(row, row.cases()[0], "int64")
+    for name in tensors_of(arguments):
+        if arguments[name].dtype is ebb.bool:
+            continue  # a mask
+        flags = arguments[name] > 0
+        try:
+            wanted = call(row, {**arguments, name: flags.long()})
+        except ValueError:
+            continue  # what divides by 0
+        try:
+            found = call(row, {**arguments, name: flags})
+        except TypeError as error:
+            is_stored = "must be of a kind" in str(error)  # among bools
+            assert is_stored or not numpy_takes_bool(row, arguments), name
+            continue
+        assert ebb.allclose(found.double(), wanted.double(), equal_nan=True), name

@@ -78,8 +78,14 @@ def nextafter(a: dict[str, Any]) -> np.ndarray:
     return np.asarray(a["input"] + 0 * a["other"])
 
 
+def _whole(x: Any) -> np.ndarray:
+    """An array of numbers: bool counts as int64."""
+    array = np.asarray(x)
+    return array.astype(np.int64) if array.dtype == bool else array
+
+
 def left_shift(a: dict[str, Any]) -> np.ndarray:
-    x = np.asarray(a["input"])
+    x = _whole(a["input"])
     by = np.asarray(a["other"], x.dtype)
     bits = 8 * x.dtype.itemsize
     is_shift = (by >= 0) & (by < bits)
@@ -87,7 +93,7 @@ def left_shift(a: dict[str, Any]) -> np.ndarray:
 
 
 def right_shift(a: dict[str, Any]) -> np.ndarray:
-    x = np.asarray(a["input"])
+    x = _whole(a["input"])
     by = np.asarray(a["other"], x.dtype)
     is_shift = (by >= 0) & (by < 8 * x.dtype.itemsize)
     rest = np.where(x < 0, -1, 0).astype(x.dtype)
