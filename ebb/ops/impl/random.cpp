@@ -25,6 +25,7 @@
 #include "ebb/ops/compare.h"
 #include "ebb/ops/copy.h"
 #include "ebb/ops/fallback.h"
+#include "ebb/ops/impl/complex.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/new_tensors.h"
 #include "ebb/ops/impl/reduce/reduce.h"
@@ -250,7 +251,13 @@ const Tensor& uniform_(const Tensor& self, double low, double high) {
     throw ValueError(str("uniform_: needs finite bounds with low not above high, got low ", low,
                          " and high ", high));
   }
-  return overwrite("uniform_", kernels::rand_kernels, self, low, high);
+  if (!is_complex(self.dtype())) {
+    return overwrite("uniform_", kernels::rand_kernels, self, low, high);
+  }
+  const Tensor numbers = empty(self.sizes(), self.dtype(), self.device());
+  const Tensor pairs = make_view(numbers, Shape{numbers.numel()}, Shape{1}, 0);
+  fill("uniform_", kernels::rand_kernels, view_as_real(pairs), low, high);
+  return overwrite_with("uniform_", self, numbers);
 }
 
 const Tensor& normal_(const Tensor& self, double mean, double std) {

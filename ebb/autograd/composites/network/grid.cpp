@@ -165,7 +165,7 @@ std::vector<Tap> taps_of(const Axis& axis, Sampling sampling, const Tensor& give
   return {axis.tap(below, 1 - share), axis.tap(below + 1, share)};
 }
 
-void check_sample(const Tensor& input, const Tensor& grid, std::string_view mode) {
+void check_sample(const Tensor& input, const Tensor& grid) {
   constexpr const char* op = "grid_sample";
   ops::infer::check_ndim(op, "input", input, 4, 5);
   const int dims = input.ndim() - 2;
@@ -183,9 +183,6 @@ void check_sample(const Tensor& input, const Tensor& grid, std::string_view mode
     throw ShapeError(str(op, ": input needs at least one element in each dim of the image, got ",
                          describe(input)));
   }
-  if (sampling_of(mode) == Sampling::cubic && dims != 2) {
-    throw ShapeError(str(op, ": mode 'bicubic' needs an input of 4 dims, got ", describe(input)));
-  }
 }
 
 }  // namespace
@@ -193,7 +190,7 @@ void check_sample(const Tensor& input, const Tensor& grid, std::string_view mode
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode,
                    std::string_view padding_mode, std::optional<bool> align_corners) {
   const autograd::operands::grid_sample call(input, grid);
-  check_sample(input, grid, mode);
+  check_sample(input, grid);
   const Sampling sampling = sampling_of(mode);
   const Outside outside = outside_of(padding_mode);
   const Tensor wide = autograd::widened(grid);
