@@ -143,10 +143,7 @@ def jacobian(
     """
     del vectorize
     _check_strategy("jacobian", strategy)
-    call = _Call("jacobian", func, inputs, create_graph, strict)
-    with recording():
-        rows = call.columns() if strategy == "forward-mode" else call.rows()
-    return call.as_matrix(rows)
+    return _Call("jacobian", func, inputs, create_graph, strict).matrix(strategy)
 
 
 def hessian(
@@ -175,6 +172,7 @@ def hessian(
         >>> ebb.autograd.functional.hessian(lambda x: (x**3).sum(), ebb.tensor([1.0, 2.0])).tolist()
         [[6.0, 0.0], [0.0, 12.0]]
     """
+    del vectorize
     _check_strategy("hessian", outer_jacobian_strategy)
     is_tuple = _as_list("hessian", "inputs", inputs)[1]
 
@@ -183,14 +181,8 @@ def hessian(
         outputs = inner.run_to_one_element()
         return inner.as_inputs(inner.gradients(outputs, [_C.ones_like(outputs[0])]))
 
-    return jacobian(
-        gradient,
-        inputs,
-        create_graph=create_graph,
-        strict=strict,
-        vectorize=vectorize,
-        strategy=outer_jacobian_strategy,
-    )
+    call = _Call("hessian", gradient, inputs, create_graph, strict)
+    return call.matrix(outer_jacobian_strategy)
 
 
 @takes(_product)
@@ -481,7 +473,10 @@ class _Call:
         results = self._results(tensors)
         return results if self.outputs_are_tuple else results[0]
 
-    def as_matrix(self, rows: Sequence[Sequence[Tensor]]) -> Any:
+    def matrix(self, strategy: str) -> Any:
+        """The Jacobian, in the structure that ``jacobian`` describes."""
+        with recording():
+            rows = self.columns() if strategy == "forward-mode" else self.rows()
         matrix = tuple(self.as_inputs(row) for row in rows)
         return matrix if self.outputs_are_tuple else matrix[0]
 

@@ -115,6 +115,13 @@ def test_an_output_that_ignores_an_input_has_zeros_unless_strict():
         F.jacobian(lambda a: a, x, strict=True, strategy="forward-mode")
 
 
+def test_errors_of_a_hessian_name_it():
+    with pytest.raises(RuntimeError, match=r"^hessian: output 0 must depend on the inputs"):
+        F.hessian(lambda a: ebb.ones([], dtype=f64), t([1.0]), strict=True)
+    with pytest.raises(NotImplementedError, match=r"^hessian: .*sample of vmap"):
+        ebb.func.vmap(lambda a: F.hessian(ebb.sum, a))(random(2, 2))
+
+
 # Products.
 
 
