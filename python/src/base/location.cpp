@@ -5,16 +5,21 @@
 // 3.11 is therefore read directly: a mirror of the first fields of its internal frame gives code
 // object and instruction. At start the mirror's answer is compared with the public API's; if they
 // differ, or in another version, the public API is used. A cache maps the address of an instruction
-// to an id; code objects in it are kept alive, so that the addresses within them stay theirs.
+// to an id. Code that dies is taken out of it, so that an address stands for the code that lives
+// there; ids stand for a line of a function by their names, and so need no code.
 #include "python/src/base/location.h"
 
 #include <frameobject.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "python/src/base/text.h"
 
@@ -25,8 +30,30 @@ namespace {
 /// CPython 3.10 counts instructions, of two bytes, and knows no qualified names.
 int PyFrame_GetLasti(PyFrameObject* frame) { return frame->f_lasti * 2; }
 PyObject* name_of(const PyCodeObject* code) { return code->co_name; }
+size_t memory_of(PyCodeObject* code) {
+  return sizeof(PyCodeObject) + static_cast<size_t>(PyBytes_GET_SIZE(code->co_code));
+}
 #else
 PyObject* name_of(const PyCodeObject* code) { return code->co_qualname; }
+/// How many bytes from a code object on stand for instructions of it.
+size_t memory_of(PyCodeObject* code) {
+  return sizeof(PyCodeObject) + static_cast<size_t>(Py_SIZE(code)) * sizeof(_Py_CODEUNIT);
+}
+#endif
+
+/// A pointer that a code object keeps for others, and what its destructor does with it.
+#if PY_VERSION_HEX < 0x030C0000
+Py_ssize_t request_code_slot(freefunc release) { return _PyEval_RequestCodeExtraIndex(release); }
+int set_in_code(PyCodeObject* code, Py_ssize_t slot, void* value) {
+  return _PyCode_SetExtra(reinterpret_cast<PyObject*>(code), slot, value);
+}
+#else
+Py_ssize_t request_code_slot(freefunc release) {
+  return PyUnstable_Eval_RequestCodeExtraIndex(release);
+}
+int set_in_code(PyCodeObject* code, Py_ssize_t slot, void* value) {
+  return PyUnstable_Code_SetExtra(reinterpret_cast<PyObject*>(code), slot, value);
+}
 #endif
 
 /// The start of CPython 3.11's _PyInterpreterFrame.
@@ -48,10 +75,27 @@ struct CachedPlace {
 constexpr size_t kCacheSize = 4096;
 std::array<CachedPlace, kCacheSize> cache;
 
-/// Whether each code object seen so far is part of ebb; keeps them alive. Never destroyed.
-std::unordered_map<PyCodeObject*, bool>& known_codes() {
-  static auto* const codes = new std::unordered_map<PyCodeObject*, bool>();
+/// What is known of a code object that lives. All of this is used with the GIL held.
+struct KnownCode {
+  bool is_inside = false;                            // part of ebb
+  uint32_t function = 0;                             // its number in functions(), once asked for
+  std::unordered_map<uintptr_t, LocationId> places;  // by the offset of an instruction
+};
+
+/// Never destroyed: code dies until the interpreter's end.
+std::unordered_map<PyCodeObject*, KnownCode>& known_codes() {
+  static auto* const codes = new std::unordered_map<PyCodeObject*, KnownCode>();
   return *codes;
+}
+
+/// The functions that ids name, each once: file and name.
+struct Functions {
+  std::vector<std::pair<std::string, std::string>> names;
+  std::map<std::pair<std::string, std::string>, uint32_t> numbers;
+};
+Functions& functions() {
+  static auto* const all = new Functions();
+  return *all;
 }
 
 std::string package_prefix;
@@ -83,33 +127,73 @@ PyThreadState* state_if_locked() {
   return own_state_if_locked(state);
 }
 
-bool is_inside_ebb(PyCodeObject* code) {
+CachedPlace& cached_place(uintptr_t instruction) {
+  return cache[(instruction / 2) % kCacheSize];  // instructions are two bytes apart
+}
+
+/// What a code object's destructor calls: its memory may soon be that of another.
+void forget(void* code) noexcept {
+  if (known_codes().erase(static_cast<PyCodeObject*>(code)) == 0) return;
+  const auto begin = reinterpret_cast<uintptr_t>(code);
+  const uintptr_t end = begin + memory_of(static_cast<PyCodeObject*>(code));
+  if ((end - begin) / 2 >= kCacheSize) return cache.fill({});
+  for (uintptr_t address = begin; address < end; address += 2) {
+    CachedPlace& place = cached_place(address);
+    if (place.instruction == address) place = {};
+  }
+}
+
+/// What is noted of a code object from now on until it dies. Throws bad_alloc.
+KnownCode& known_code(PyCodeObject* code) {
   const auto found = known_codes().find(code);
   if (found != known_codes().end()) return found->second;
+  static const Py_ssize_t slot = request_code_slot(forget);
+  if (set_in_code(code, slot, code) < 0) {  // no slot is left: this code may never die
+    PyErr_Clear();
+    Py_INCREF(reinterpret_cast<PyObject*>(code));
+  }
   Py_ssize_t length = 0;
   const char* const file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
   if (file == nullptr) PyErr_Clear();
-  const bool inside = file != nullptr && !package_prefix.empty() &&
-                      std::strncmp(file, package_prefix.c_str(), package_prefix.size()) == 0;
-  Py_INCREF(reinterpret_cast<PyObject*>(code));
-  known_codes().emplace(code, inside);
-  return inside;
+  KnownCode& known = known_codes()[code];
+  known.is_inside = file != nullptr && !package_prefix.empty() &&
+                    std::strncmp(file, package_prefix.c_str(), package_prefix.size()) == 0;
+  return known;
 }
 
-/// Fills a cache entry. `offset` counts bytes from the code's first instruction.
+/// The number of a code object's file and name.
+uint32_t function_of(const PyCodeObject* code) {
+  std::pair names{label_of(code->co_filename, ""), label_of(name_of(code), "")};
+  Functions& all = functions();
+  const auto found = all.numbers.find(names);
+  if (found != all.numbers.end()) return found->second;
+  all.names.push_back(names);
+  const auto number = static_cast<uint32_t>(all.names.size());
+  all.numbers.emplace(std::move(names), number);
+  return number;
+}
+
+/// The id of an instruction, `offset` bytes from the code's first.
+LocationId intern_place(PyCodeObject* code, KnownCode& known, int offset) {
+  LocationId& id = known.places[static_cast<uintptr_t>(offset)];
+  if (id != 0) return id;
+  if (known.function == 0) known.function = function_of(code);
+  const int line = PyCode_Addr2Line(code, offset);
+  return id = intern_location(known.function, static_cast<uintptr_t>(std::max(line, 0)), true);
+}
+
+/// Fills a cache entry.
 void look_up(CachedPlace& place, PyCodeObject* code, uintptr_t instruction, int offset) noexcept {
+  PyObject *type, *value, *traceback;  // an error may be pending: leave it as it is
+  PyErr_Fetch(&type, &value, &traceback);
   try {
-    place.id = is_inside_ebb(code) ? 0
-                                   : intern_location(reinterpret_cast<uintptr_t>(code),
-                                                     static_cast<uintptr_t>(offset), true);
+    KnownCode& known = known_code(code);
+    place.id = known.is_inside ? 0 : intern_place(code, known, offset);
     place.instruction = instruction;
   } catch (const std::bad_alloc&) {
     place = {};  // no memory to note a line: the op itself goes on
   }
-}
-
-CachedPlace& cached_place(uintptr_t instruction) {
-  return cache[(instruction / 2) % kCacheSize];  // instructions are two bytes apart
+  PyErr_Restore(type, value, traceback);
 }
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
@@ -220,18 +304,11 @@ void append_places(std::vector<LocationId>& places) {
   });
 }
 
-SourceLocation describe_place(uintptr_t first, uintptr_t second) {
+SourceLocation describe_place(uintptr_t function, uintptr_t line) {
   if (!interpreter_is_alive()) return {};
   const AcquireGil gil;
-  PyObject *type, *value, *traceback;  // an error may be pending: leave it as it is
-  PyErr_Fetch(&type, &value, &traceback);
-  auto* const code = reinterpret_cast<PyCodeObject*>(first);
-  SourceLocation place;
-  place.file = label_of(code->co_filename, "");
-  place.function = label_of(name_of(code), "");
-  place.line = PyCode_Addr2Line(code, static_cast<int>(second));
-  PyErr_Restore(type, value, traceback);
-  return place;
+  const auto& [file, name] = functions().names[function - 1];
+  return {.file = file, .line = static_cast<int>(line), .function = name};
 }
 
 /// Whether the mirror sees the frame that the public API sees.
@@ -278,7 +355,7 @@ bool called_from_package() {
   PyFrameObject* const frame = PyEval_GetFrame();  // borrowed
   if (frame == nullptr) return false;
   PyCodeObject* const code = PyFrame_GetCode(frame);
-  const bool inside = is_inside_ebb(code);
+  const bool inside = known_code(code).is_inside;
   Py_DECREF(code);
   return inside;
 }
@@ -288,7 +365,7 @@ int stack_level_of_user() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   while (frame != nullptr) {
     PyCodeObject* const code = PyFrame_GetCode(frame);
-    const bool inside = is_inside_ebb(code);
+    const bool inside = known_code(code).is_inside;
     Py_DECREF(code);
     PyFrameObject* const outer = inside ? PyFrame_GetBack(frame) : nullptr;
     Py_DECREF(frame);

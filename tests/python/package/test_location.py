@@ -1,6 +1,7 @@
 # tests/python/package/test_location.py -- every way of calling an op is put down to the user's
 # line.
 import functools
+import weakref
 
 import ebb
 from tests.python.lines import line
@@ -68,6 +69,16 @@ def test_code_that_is_gone_keeps_its_place():
         exec(compile("\n" * number + "y = X * 2", f"<code {number}>", "exec"), scope)
         made.append(scope.pop("y"))
     assert [place(y)[:2] for y in made] == [(f"<code {n}>", n + 1) for n in range(50)]
+
+
+def test_code_that_recorded_dies_with_its_last_owner():
+    scope = {"X": X}
+    code = compile("y = X * 2", "<dropped>", "exec")
+    exec(code, scope)
+    kept = weakref.ref(code)
+    del code
+    assert kept() is None
+    assert place(scope["y"]) == ("<dropped>", 1, "<module>")
 
 
 def test_without_the_interpreters_lock():
