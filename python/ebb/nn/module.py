@@ -73,8 +73,9 @@ class Module(state.OwnState):
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = vars(self)
-        if isinstance(value, _PARTS):
-            self._take_part(own, _kind_of(value), name, value)
+        kind = _kind_of(value) if isinstance(value, _MAY_BE_PARTS) else None
+        if kind is not None:
+            self._take_part(own, kind, name, value)
             return
         for kind in KINDS:
             if kind in own and name in own[kind]:
@@ -494,14 +495,16 @@ _C._set_module_functions(
 )
 
 
-_PARTS = (Parameter, Module, Buffer)
+_MAY_BE_PARTS = (Module, _C.Tensor)
 
 
-def _kind_of(value: Any) -> str:
-    """Return the dict that holds one of _PARTS."""
+def _kind_of(value: Any) -> str | None:
+    """Return the dict that holds a module or tensor; None for a tensor that is no part."""
+    if isinstance(value, Module):
+        return MODULES
     if isinstance(value, Parameter):
         return PARAMETERS
-    return MODULES if isinstance(value, Module) else BUFFERS
+    return BUFFERS if isinstance(value, Buffer) else None
 
 
 def _check_reassigned(known: str, name: str, value: Any) -> None:

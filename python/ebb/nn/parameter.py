@@ -11,8 +11,19 @@ from ebb._base import seam
 from ebb._C import Tensor, empty
 
 
-class Parameter(Tensor):
+class _ParameterType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        is_tensor = cls is Parameter and isinstance(instance, Tensor)
+        return is_tensor and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterType):
     """A tensor that becomes a module's parameter when it is assigned to an attribute.
+
+    Of a tensor whose class lives on in what ``detach`` returns, the parameter has that class, and
+    still is an instance of this one.
 
     Args:
         data: The values; the parameter shares their memory.
@@ -29,6 +40,11 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         """Make a leaf over the memory of ``data``."""
+        if cls is Parameter and isinstance(data, Tensor) and type(data) is not Tensor:
+            own: Any = data.detach()
+            if type(own) is type(data):
+                own._is_param = True
+                return own.requires_grad_(requires_grad)
         return Tensor._make_subclass(cls, empty(0) if data is None else data, requires_grad)
 
     def __repr__(self) -> str:
