@@ -80,7 +80,7 @@ class PythonModule:
     def passed(self) -> list[str]:
         """What forward() gives its function: options follow that one's order, or go by name."""
         order = [param.name for param in self.row.params]
-        passed = list(self.row.inputs)
+        passed = self._inputs
         options = {option.name: option for option in self.row.options}
         wanted = [*options, *(["training"] if "training" in order else [])]
         if "training" in order:
@@ -102,7 +102,11 @@ class PythonModule:
     @property
     def inputs(self) -> str:
         """The parameters of forward()."""
-        return ", ".join(f"{name}: Tensor" for name in self.row.inputs)
+        return ", ".join(f"{name}: Tensor" for name in self._inputs)
+
+    @property
+    def _inputs(self) -> list[str]:
+        return [self.row.named.get(name, name) for name in self.row.inputs]
 
     @property
     def checks(self) -> list[tuple[str, str]]:

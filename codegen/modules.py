@@ -20,7 +20,7 @@ from codegen.signature import TYPES, Param, SchemaError, parse_signature
 
 HEADER = ("doc", "includes", "args", "base", "shown", "returns", "modules")
 KEYS = ("module", "op", "function", "doc", "args", "base", "shown", "check", "if_none", "choices",
-        "annotations", "attributes", "example")  # fmt: skip
+        "annotations", "attributes", "named", "example")  # fmt: skip
 REDUCTIONS = ("none", "mean", "sum")
 # Options that Python's functions add to every op of their kind.
 ADDED = {name: Param(TYPES["bool"], name, "False") for name in ("inplace", "return_indices")}
@@ -68,6 +68,7 @@ class Module:
     checks: list[str] = field(default_factory=list)
     example: dict[str, Any] | None = None
     op: Op | None = None
+    named: dict[str, str] = field(default_factory=dict)  # inputs that Python's forward() renames
 
 
 @dataclass
@@ -148,6 +149,7 @@ class _Row:
             checks=self.values.get("check", []),
             example=self.values.get("example"),
             op=op,
+            named=self.values.get("named", {}),
         )  # fmt: skip
 
     def inherited(self, key: str, default: str) -> str:

@@ -38,12 +38,18 @@ _LAYOUTS = {name: layout(name) for name in ("selected_rows", "opaque")}
 _LAYOUTS |= {str(one): one for one in (strided, sparse_coo, sparse_csr)}
 
 
+def _check_layout(call: str, own: Any, given: Any) -> None:
+    if given is not None and given != own:
+        raise _C.ValueError(f"{call}: layout must be {own!r}, got {given!r}")
+
+
 def sparse_coo_tensor(
     indices: Any,
     values: Any,
     size: Any = None,
     *,
     dtype: Any = None,
+    layout: Any = None,
     device: Any = None,
     requires_grad: Any = False,
     is_coalesced: Any = False,
@@ -58,6 +64,7 @@ def sparse_coo_tensor(
         values: Numbers of shape [stored, the sizes behind the sparse dims].
         size: The shape; just large enough if None.
         dtype: Of the values; their own if None.
+        layout: ``ebb.sparse_coo``, or None, which stands for it.
         device: Where all of it goes; where ``values`` is if None.
         requires_grad: Whether the result is a leaf with a gradient; else gradients pass to
             ``values``.
@@ -73,6 +80,7 @@ def sparse_coo_tensor(
         tensor([[0., 2.],
                 [3., 0.]])
     """
+    _check_layout("sparse_coo_tensor", sparse_coo, layout)
     indices, values = _parts("sparse_coo_tensor", dtype, device, values, indices)
     if size is None:
         size = _least_size("sparse_coo_tensor", indices, values)
@@ -87,6 +95,7 @@ def sparse_csr_tensor(
     size: Any = None,
     *,
     dtype: Any = None,
+    layout: Any = None,
     device: Any = None,
     requires_grad: Any = False,
     check_invariants: Any = None,
@@ -99,6 +108,7 @@ def sparse_csr_tensor(
         values: Numbers of shape [stored].
         size: The shape; just large enough if None.
         dtype: Of the values; their own if None.
+        layout: ``ebb.sparse_csr``, or None, which stands for it.
         device: Where all of it goes; where ``values`` is if None.
         requires_grad: Whether the result is a leaf with a gradient; else gradients pass to
             ``values``.
@@ -113,6 +123,7 @@ def sparse_csr_tensor(
         tensor([[0., 2.],
                 [3., 0.]])
     """
+    _check_layout("sparse_csr_tensor", sparse_csr, layout)
     crow_indices, col_indices, values = _parts(
         "sparse_csr_tensor", dtype, device, values, crow_indices, col_indices
     )

@@ -48,9 +48,17 @@ class Gamma(_Rated, ExponentialFamily):
     support: constraints.Constraint = constraints.nonnegative
     _mean_carrier_measure = 0
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        return _standard_gamma(self.concentration.expand(shape)) / self.rate
+    def sample(
+        self, sample_shape: Sequence[int] = (), *, generator: ebb.Generator | None = None
+    ) -> Tensor:
+        with ebb.no_grad():
+            return self.rsample(sample_shape, generator)
+
+    def rsample(
+        self, sample_shape: Sequence[int] = (), generator: ebb.Generator | None = None
+    ) -> Tensor:
+        wide = self.concentration.expand(self._extended_shape(sample_shape))
+        return _standard_gamma(wide, generator=generator) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         a, rate, value = self.concentration, self.rate, self._checked(value)

@@ -80,7 +80,11 @@ class Wishart(_Factored):
     def _size(self) -> int:
         return self._event_shape[-1]
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+    def rsample(
+        self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None
+    ) -> Tensor:
+        # No sample is singular, so none is tried again.
+        del max_try_correction
         # M. S. Bartlett's decomposition: normal numbers below a diagonal of roots of chi-squares.
         shape, size = self._extended_shape(sample_shape), self._size
         steps = ebb.arange(size, dtype=self.df.dtype, device=self.df.device)

@@ -161,6 +161,10 @@ class Sequential(_Numbered):
     def _part(self, index: slice) -> Sequential:
         return Sequential(dict(list(self._modules.items())[index]))
 
+    def extend(self, sequential: Iterable[Module]) -> Self:
+        """Add modules at the end."""
+        return super().extend(sequential)
+
     def forward(self, input: Any) -> Any:
         """Return the last module's output."""
         for module in self._modules.values():

@@ -127,3 +127,28 @@ def test_modules_of_a_memo_are_passed_over():
     model, memo = ebb.nn.Sequential(inner, ebb.nn.ReLU()), {inner}
     assert [name for name, _ in model.named_modules(memo, "net")] == ["net", "net.1"]
     assert memo == {model, inner, model[1]}
+
+
+def test_arguments_go_by_pytorchs_names_where_they_differ_between_kin():
+    nn, x = ebb.nn, ebb.ones(2)
+    by_name = nn.PoissonNLLLoss()(log_input=x, target=x)
+    assert ebb.equal(by_name, nn.PoissonNLLLoss()(x, x))
+    assert len(nn.Sequential().extend(sequential=[nn.ReLU()])) == 1
+    assert len(nn.ModuleList().extend(modules=[nn.ReLU()])) == 1
+    wishart = ebb.distributions.Wishart(3.0, covariance_matrix=ebb.eye(2))
+    assert wishart.rsample(max_try_correction=5).shape == (2, 2)
+
+
+def test_gamma_draws_from_the_generator_given():
+    gamma = ebb.distributions.Gamma(ebb.ones(3), ebb.ones(3))
+    first = gamma.sample((2,), generator=ebb.Generator().manual_seed(5))
+    again = gamma.rsample((2,), generator=ebb.Generator().manual_seed(5))
+    assert ebb.equal(first, again) and first.shape == (2, 3)
+
+
+def test_a_sparse_constructor_takes_its_own_layout_alone():
+    parts = ([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+    made = ebb.sparse_coo_tensor(*parts, layout=ebb.sparse_coo)
+    assert made.layout == ebb.sparse_coo
+    with pytest.raises(ValueError, match=r"^sparse_coo_tensor: layout must be ebb\.sparse_coo"):
+        ebb.sparse_coo_tensor(*parts, layout=ebb.strided)
