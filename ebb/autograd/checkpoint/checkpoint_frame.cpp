@@ -220,7 +220,9 @@ void CheckpointFrame::check(const Values& values, const Recorder& recorder) cons
 }
 
 void CheckpointFrame::refuse(const Recorder& recorder, const std::string& found) const {
-  std::string hint = "the function must do the same work on every call, for the same inputs";
+  std::string hint =
+      "the function must do the same work on every call, for the same inputs, and what it reads "
+      "must require gradients in both calls or in none";
   if (log_ == nullptr) hint += "; debug=True shows the ops of both calls";
   throw AutogradError(str("checkpoint: recomputation must save what the forward pass saved, got ",
                           found, "\n  by the call at ", line_of(location_),

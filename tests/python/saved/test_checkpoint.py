@@ -587,3 +587,12 @@ def test_a_call_may_capture_all_its_tensors(count, early_stop):
     assert all(tensor.grad.tolist() == [20.0] * 3 for tensor in tensors)
     """
     printed(program, GLIBC_TUNABLES="glibc.malloc.tcache_count=0", MALLOC_PERTURB_="85")
+
+
+def test_a_tensor_that_asks_for_a_gradient_after_the_call_that_read_it_is_told_of():
+    x, w = ebb.tensor([2.0, 3.0], requires_grad=True), ebb.tensor([0.5, 0.25])
+    y = checkpoint(lambda a: (a * w).sin() * w, x)
+    w.requires_grad_()
+    with pytest.raises(RuntimeError, match="what it reads must require gradients in both calls or"):
+        y.sum().backward()
+    assert x.grad is None and w.grad is None
