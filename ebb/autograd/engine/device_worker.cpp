@@ -57,6 +57,7 @@ class Worker {
       DeviceJob& job = *jobs_.front();
       jobs_.pop_front();
       lock.unlock();
+      job.float_mode.install();
       job.work();
       lock.lock();
     }

@@ -16,7 +16,7 @@ namespace ebb {
 class FloatMode {
  public:
   /// The calling thread's.
-  static FloatMode current() noexcept;
+  EBB_API static FloatMode current() noexcept;
   void install() const noexcept;
   bool operator==(const FloatMode&) const = default;
 
