@@ -16,9 +16,8 @@ from ebb._base.arguments import check_callable
 from ebb._base.handles import RemovableHandle
 from ebb.nn.backward_hooks import BackwardHooks
 from ebb.nn.module_base import CALL_HOOKS, ModuleBase, table_of
-from ebb.nn.older_state import ModuleHooks, forget
+from ebb.nn.older_state import ModuleHooks as ModuleHooks, forget
 
-__all__ = ["ModuleHooks", "add_hook", "call_with_hooks", "of_all"]
 _forget = forget  # pickles of ebb before 0.2 name it here, as they do ModuleHooks
 
 Tables = Mapping[str, dict[int, Any]]

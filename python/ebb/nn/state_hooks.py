@@ -9,9 +9,9 @@ from typing import Any
 from ebb._base.arguments import check_callable
 from ebb._base.handles import RemovableHandle
 from ebb.nn.module_base import ModuleBase, table_of
-from ebb.nn.older_state import StateHooks
+from ebb.nn.older_state import StateHooks as StateHooks
 
-__all__ = ["StateHooked", "StateHooks"]  # pickles of ebb before 0.2 name the second here
+# Pickles of ebb before 0.2 name StateHooks here.
 
 
 class StateHooked(ModuleBase):
