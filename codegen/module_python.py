@@ -13,7 +13,7 @@ from typing import Any
 
 from codegen.examples import example_of
 from codegen.module_values import tensor_repr
-from codegen.modules import Module, ModuleFamily, Option
+from codegen.modules import Module, ModuleFamily, Option, Weight
 from codegen.signature import Param
 
 CHECKS = {
@@ -28,6 +28,7 @@ CHECKS = {
 }
 # How losses were told what `reduction` tells them now.
 AVERAGING = ("size_average", "reduce")
+OWN_STARTS = ("by_fan",)  # first values that ebb.nn._options knows, not ebb.nn.init
 
 
 @dataclass
@@ -72,6 +73,8 @@ class PythonModule:
 
     def check(self, option: Option) -> str:
         """The function of ebb.nn._options that looks at a value; empty if none does."""
+        if option.checked_by:
+            return option.checked_by
         if not option.is_checked:
             return ""
         return "choice" if option.choices else CHECKS[option.type]
@@ -81,9 +84,10 @@ class PythonModule:
         """What forward() gives its function: options follow that one's order, or go by name."""
         order = [param.name for param in self.row.params]
         passed = self._inputs
-        options = {option.name: option for option in self.row.options}
-        wanted = [*options, *(["training"] if "training" in order else [])]
-        if "training" in order:
+        weights = [weight.name for weight in self.row.weights]
+        options = {one.name: one for one in self.row.options if not one.is_own}
+        wanted = [*options, *weights, *(["training"] if "training" in order else [])]
+        if "training" in order or weights:
             wanted.sort(key=order.index)
         for name in wanted:
             value = f"self.{options[name].attribute if name in options else name}"
@@ -109,6 +113,36 @@ class PythonModule:
         return [self.row.named.get(name, name) for name in self.row.inputs]
 
     @property
+    def weights(self) -> list[dict[str, Any]]:
+        """Its parameters: how each is made, and how it begins."""
+        return [
+            {
+                "name": one.name,
+                "type": "Parameter | None" if one.wanted else "Parameter",
+                "held": ["self", f'"{one.name}"', self._of_self(one.shape), "device", "dtype"]
+                + ([one.wanted] if one.wanted else []),
+                "wanted": one.wanted,
+                "start": self._started(one),
+            }
+            for one in self.row.weights
+        ]
+
+    def _started(self, weight: Weight) -> str:
+        name, _, given = self._of_self(weight.start).partition("(")
+        args = [f"self.{weight.name}", *([given.removesuffix(")")] if given.strip(")") else [])]
+        home = "check" if name in OWN_STARTS else "init"
+        return f"{home}.{name}({', '.join(args)})"
+
+    def _of_self(self, expression: str) -> str:
+        """An expression of options as one of attributes."""
+        names = {option.name: option.attribute for option in self.row.options if option.is_kept}
+        return re.sub(
+            r"[A-Za-z_]\w*",
+            lambda match: f"self.{names[match[0]]}" if match[0] in names else match[0],
+            expression,
+        )
+
+    @property
     def checks(self) -> list[tuple[str, str]]:
         """Conditions between numbers, and what their error shows of the values."""
         return [(one, _shown_values(one, "{}")) for one in self.row.checks]
@@ -132,10 +166,16 @@ class PythonModule:
             for name, value in options.items()
         )
         make = f"ebb.nn.{self.row.name}({given})"
+        if "out_shape" in example:
+            sizes = [", ".join(map(str, shape)) for shape in example["shapes"]]
+            passed = ", ".join(f"ebb.ones({one})" for one in sizes)
+            shown = f"ebb.Size({example['out_shape']})"
+            return [f">>> layer = {make}", f">>> layer({passed}).shape", shown]
         tensors = [f"ebb.tensor({value})" for value in example["inputs"]]
-        lines = [f">>> {make}({', '.join(tensors)})"]
+        plain = ".detach()" if self.row.weights else ""
+        lines = [f">>> {make}({', '.join(tensors)}){plain}"]
         if len(lines[0]) > 80:
-            lines = [f">>> layer = {make}", f">>> layer({', '.join(tensors)})"]
+            lines = [f">>> layer = {make}", f">>> layer({', '.join(tensors)}){plain}"]
         if len(lines[-1]) > 92:
             lines[-1:] = [">>> layer(", *(f"...     {tensor}," for tensor in tensors), "... )"]
         shown = tensor_repr(example["out"]).splitlines()

@@ -20,7 +20,10 @@ from codegen.signature import TYPES, Param, SchemaError, parse_signature
 
 HEADER = ("doc", "includes", "args", "base", "shown", "returns", "modules")
 KEYS = ("module", "op", "function", "doc", "args", "base", "shown", "check", "if_none", "choices",
-        "annotations", "attributes", "named", "example")  # fmt: skip
+        "annotations", "attributes", "named", "example", "own", "as", "parameters")  # fmt: skip
+# Options of every module with parameters, and what their documentation is unless a row says more.
+PLACES = {"device": "Where they are; the default one if None.",
+          "dtype": "Of the parameters; the default one if None."}  # fmt: skip
 REDUCTIONS = ("none", "mean", "sum")
 # Options that Python's functions add to every op of their kind.
 ADDED = {name: Param(TYPES["bool"], name, "False") for name in ("inplace", "return_indices")}
@@ -39,6 +42,9 @@ class Option:
     is_checked: bool  # whether its type is the op's own
     choices: tuple[str, ...]
     if_none: str  # the option whose value it takes when it is None
+    is_own: bool = False  # the module's: its function does not have it
+    is_kept: bool = True  # as an attribute
+    checked_by: str = ""  # a function of ebb.nn._options that is not its type's
 
     @property
     def name(self) -> str:
@@ -49,6 +55,16 @@ class Option:
     def type(self) -> str:
         """The type's name in the table."""
         return self.param.type.name
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A parameter of a module, which its function takes under the same name."""
+
+    name: str
+    shape: str  # a Python expression of options
+    wanted: str  # a condition of options; empty if it is always there
+    start: str  # how it is drawn or set: a call without the parameter itself
 
 
 @dataclass
@@ -69,6 +85,12 @@ class Module:
     example: dict[str, Any] | None = None
     op: Op | None = None
     named: dict[str, str] = field(default_factory=dict)  # inputs that Python's forward() renames
+    weights: list[Weight] = field(default_factory=list)
+
+    @property
+    def is_in_cpp(self) -> bool:
+        """Whether it is a class of C++, too."""
+        return self.op is not None and not self.weights
 
 
 @dataclass
@@ -131,8 +153,9 @@ class _Row:
         op, function, params = self.function()
         names = [one.strip() for one in match[2].split(",") if one.strip()]
         params += [param for name, param in ADDED.items() if name in names]
-        options = self.options(names, params)
-        kept = {option.name for option in options}
+        weights = self.weights({param.name for param in params})
+        options = self.options(names, params, {weight.name for weight in weights})
+        kept = {option.name for option in options} | {weight.name for weight in weights}
         base, _, base_options = self.inherited("base", "Options").partition("(")
         return Module(
             name=self.name,
@@ -150,6 +173,7 @@ class _Row:
             example=self.values.get("example"),
             op=op,
             named=self.values.get("named", {}),
+            weights=weights,
         )  # fmt: skip
 
     def inherited(self, key: str, default: str) -> str:
@@ -169,10 +193,35 @@ class _Row:
             self.fail(f"needs `op` of the op table or `function`, got {self.values.get('op')!r}")
         return op, op.name, list(op.params)
 
-    def options(self, names: list[str], params: list[Param]) -> list[Option]:
-        known = {param.name: param for param in params}
-        docs = {**self.header.get("args", {}), **self.values.get("args", {})}
-        annotations = self.values.get("annotations", {})
+    def weights(self, known: set[str]) -> list[Weight]:
+        found = []
+        for name, keys in self.values.get("parameters", {}).items():
+            if name not in known or not {"shape", "start"} <= keys.keys() <= {
+                "shape",
+                "start",
+                "if",
+            }:
+                self.fail(f"parameter `{name}` needs its function to take it, `shape` and `start`")
+            found.append(Weight(name, str(keys["shape"]), str(keys.get("if", "")), keys["start"]))
+        return found
+
+    def own(self) -> dict[str, Param]:
+        """Options that the function does not have."""
+        text = self.values.get("own", "")
+        try:
+            params = parse_signature(f"own({text}) -> Tensor out").params if text else ()
+        except SchemaError as error:
+            self.fail(str(error))
+        found = {param.name: param for param in params}
+        if "parameters" in self.values:
+            found |= {name: Param(TYPES["dtype?"], name, "None") for name in PLACES}
+        return found
+
+    def options(self, names: list[str], params: list[Param], weights: set[str]) -> list[Option]:
+        own = self.own()
+        known = {param.name: param for param in params} | own
+        docs = {**PLACES, **self.header.get("args", {}), **self.values.get("args", {})}
+        annotations = dict.fromkeys(PLACES, "Any") | self.values.get("annotations", {})
         options, star = [], False
         for name in names:
             if name == "*":
@@ -194,6 +243,9 @@ class _Row:
                     is_checked=name not in annotations,
                     choices=tuple(self.values.get("choices", {}).get(name, default)),
                     if_none=self.values.get("if_none", {}).get(name, ""),
+                    is_own=name in own,
+                    is_kept=name not in weights and (name not in own or name not in PLACES),
+                    checked_by=self.values.get("as", {}).get(name, ""),
                 )
             )
         return options
@@ -202,4 +254,5 @@ class _Row:
         shown = self.values.get("shown", self.header.get("shown", "all"))
         if shown != "all":
             return list(shown)
-        return [one.name + ("?" if one.is_added else "") for one in options]
+        shown = [one for one in options if one.name not in PLACES]
+        return [one.name + ("?" if one.is_added else "") for one in shown]

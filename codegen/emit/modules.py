@@ -26,12 +26,14 @@ def row_of(module: Module, family: ModuleFamily) -> dict[str, Any]:
         "options": [
             {"name": one.name, "type": one.type, "default": one.param.default,
              "attribute": one.attribute, "checked": one.is_checked, "choices": one.choices,
-             "keyword_only": one.keyword_only, "if_none": one.if_none}
+             "keyword_only": one.keyword_only, "if_none": one.if_none, "own": one.is_own,
+             "kept": one.is_kept, "as": one.checked_by}
             for one in module.options
         ],
         "shown": module.shown,
         "example": module.example,
         "is_op": module.op is not None,
+        "parameters": [one.name for one in module.weights],
     }  # fmt: skip
 
 
@@ -59,9 +61,12 @@ def emit(families: list[ModuleFamily]) -> dict[str, str]:
             folded=folded,
             has_sequence=any("Sequence" in text for one in rows for text in one.parameters),
             has_error=any(one.checks for one in rows),
-            has_check=any(one.check(option) for one in rows for option in one.row.options),
+            has_check=any(one.check(option) for one in rows for option in one.row.options)
+            or any(one.row.weights for one in rows),
+            has_weights=any(one.row.weights for one in rows),
+            starts_plainly=any("init." in two["start"] for one in rows for two in one.weights),
         )
-        ours = [CppModule(one) for one in family.modules if one.op is not None]
+        ours = [CppModule(one) for one in family.modules if one.is_in_cpp]
         if not ours:
             continue
         context = {

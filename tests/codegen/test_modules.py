@@ -37,6 +37,17 @@ def loaded(tmp_path, text):
         ("doc: some", "dok: some", "some.yaml:1: file: needs keys of doc, "),
         ("op: elu", "function: elu(Tensr input)", "some.yaml:4: ELU: op: needs parameters"),
         ("modules:", "modules: [", "some.yaml:1: yaml: "),
+        ("op: elu", "op: elu\n    own: int", "some.yaml:4: ELU: op: needs parameters"),
+        (
+            "op: elu",
+            "op: elu\n    parameters: {beta: {shape: 1, start: ones_()}}",
+            "`beta` needs its",
+        ),
+        (
+            "op: elu",
+            "op: elu\n    parameters: {alpha: {shape: 1}}",
+            "`alpha` needs its function to",
+        ),
     ],
 )
 def test_a_mistake_is_reported_with_its_place(tmp_path, old, new, error):
@@ -58,6 +69,26 @@ def test_a_module_of_a_function_is_not_in_cpp(tmp_path):
     text = GOOD.replace("op: elu", "function: celu(Tensor input, float alpha=2.0)")
     files = modules.emit(loaded(tmp_path, text))
     assert "return F.celu(input, self.alpha)" in files["python/ebb/nn/some.py"]
+    assert "ebb/nn/some.h" not in files
+
+
+def test_a_parameter_is_held_drawn_and_passed_and_its_module_not_in_cpp(tmp_path):
+    row = """\
+doc: some modules
+modules:
+  - module: Scale(size, bias, device, dtype)
+    op: prelu
+    doc: A scale.
+    args: {size: How many., bias: Unused.}
+    own: int size, bool bias=True
+    parameters: {weight: {shape: "(size, 1)", if: bias, start: "uniform_(0, size)"}}
+"""
+    files = modules.emit(loaded(tmp_path, row))
+    text = files["python/ebb/nn/some.py"]
+    assert 'check.hold(self, "weight", (self.size, 1), device, dtype, bias)' in text
+    assert "            init.uniform_(self.weight, 0, self.size)\n" in text
+    assert "return F.prelu(input, self.weight)" in text and "self.bias: bool =" in text
+    assert "size: int, bias: bool = True, device: Any = None, dtype: Any = None" in text
     assert "ebb/nn/some.h" not in files
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ebb import _C
-from ebb.nn import normalization
+from ebb.nn import _bases
 from ebb.nn.conversion import conversion, exchange
 from ebb.nn.module import Module
 from ebb.optim.fused import FusedOptimizer
@@ -131,7 +131,7 @@ def _excluded(layers: Any) -> tuple[tuple[type, ...], list[Module]]:
                 f"decorate: 'excluded_layers' needs classes of modules, got {one.__name__}"
             )
     modules = [one for one in listed if not isinstance(one, type)]
-    return (normalization.Norm, *classes), modules
+    return (_bases.Norm, *classes), modules
 
 
 def _give_masters(optimizer: FusedOptimizer, whole: dict[_C.Tensor, _C.Tensor]) -> None:

@@ -15,7 +15,9 @@ from ebb.nn import (
     functional,
     init,
     lazy,
+    linear,
     losses,
+    norms,
     padding,
     parallel,
     pooling,
@@ -47,8 +49,9 @@ from ebb.nn.global_hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from ebb.nn.layers import Bilinear, Flatten, Identity, Linear, PReLU, Softmax2d, Unflatten
+from ebb.nn.layers import Flatten, Identity, Softmax2d, Unflatten
 from ebb.nn.lazy import *
+from ebb.nn.linear import *
 from ebb.nn.losses import *
 from ebb.nn.module import Module
 from ebb.nn.normalization import (
@@ -56,13 +59,11 @@ from ebb.nn.normalization import (
     BatchNorm2d,
     BatchNorm3d,
     CrossMapLRN2d,
-    GroupNorm,
     InstanceNorm1d,
     InstanceNorm2d,
     InstanceNorm3d,
-    LayerNorm,
-    RMSNorm,
 )
+from ebb.nn.norms import *
 from ebb.nn.padding import *
 from ebb.nn.parallel import *
 from ebb.nn.parameter import (
@@ -94,12 +95,9 @@ __all__ = [
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
-    "Bilinear",
     "Flatten",
     "Identity",
-    "Linear",
     "Unflatten",
-    "PReLU",
     "Softmax2d",
     "ModuleDict",
     "ModuleList",
@@ -116,12 +114,9 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "CrossMapLRN2d",
-    "GroupNorm",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
-    "LayerNorm",
-    "RMSNorm",
     "GRU",
     "LSTM",
     "RNN",
@@ -153,7 +148,9 @@ __all__ += class_losses.__all__
 __all__ += dropout.__all__
 __all__ += folding.__all__
 __all__ += lazy.__all__
+__all__ += linear.__all__
 __all__ += losses.__all__
+__all__ += norms.__all__
 __all__ += padding.__all__
 __all__ += parallel.__all__
 __all__ += pooling.__all__

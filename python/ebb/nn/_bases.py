@@ -108,3 +108,7 @@ class _AdaptiveMaxPoolNd(Options):
         super().__init__()
         self.output_size = output_size
         self.return_indices = return_indices
+
+
+class Norm(Options):
+    """Base of layers that normalise."""

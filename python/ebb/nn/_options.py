@@ -6,18 +6,24 @@ Each check returns the value as it was given, or raises an error that names clas
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from ebb import _C
+from ebb._C import Tensor
+from ebb.nn import init
 from ebb.nn.module import Module
+from ebb.nn.parameter import Parameter
 
 
 class Options(Module):
-    """Base of modules without parameters: shows the options named in ``_shown``.
+    """Base of modules whose rows say all: shows the options named in ``_shown``.
 
-    A name that ends in "?" is shown only where it is neither None nor False.
+    A name that ends in "?" is shown only where it is neither None nor False, one that ends in "!"
+    without its name.
     """
 
     _shown: tuple[str, ...] = ()
@@ -26,9 +32,13 @@ class Options(Module):
         """Return the options."""
         shown = []
         for entry in self._shown:
-            name = entry.rstrip("?")
+            name = entry.rstrip("?!")
             value = getattr(self, name)
-            if name == entry or (value is not None and value is not False):
+            if name in self._parameters:  # of an option of the same name: whether there is one
+                value = value is not None
+            if entry.endswith("!"):
+                shown.append(f"{value}")
+            elif name == entry or (value is not None and value is not False):
                 shown.append(f"{name}={value!r}")
         return ", ".join(shown)
 
@@ -76,6 +86,30 @@ def flag(owner: Module, name: str, value: Any) -> Any:
     if hasattr(value, "__bool__"):
         return value
     return _refuse(owner, name, "bool", value)
+
+
+def sizes(owner: Module, name: str, value: Any) -> tuple[int, ...]:
+    """Return sizes as a tuple, one for a number: each at least 0, and at least one of them."""
+    shape = (integers(owner, name, value),) if hasattr(value, "__index__") else tuple(value)
+    if not shape or any(size < 0 for size in shape):
+        raise _C.ValueError(
+            f"{type(owner).__name__}: {name} needs sizes >= 0, at least one, got {list(shape)}"
+        )
+    return shape
+
+
+def hold(
+    owner: Module, name: str, shape: Sequence[int], device: Any, dtype: Any, wanted: bool = True
+) -> None:
+    """Register a parameter whose values are not set, or None if it is not wanted."""
+    made = Parameter(_C.empty(tuple(shape), device=device, dtype=dtype)) if wanted else None
+    owner.register_parameter(name, made)
+
+
+def by_fan(parameter: Tensor, fan: int) -> Tensor:
+    """Draw uniformly from ``+-1/sqrt(fan)``."""
+    bound = 1 / math.sqrt(fan) if fan > 0 else 0.0
+    return init.uniform_(parameter, -bound, bound)
 
 
 def text(owner: Module, name: str, value: Any) -> Any:

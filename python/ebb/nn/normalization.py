@@ -1,191 +1,40 @@
-# python/ebb/nn/normalization.py -- layers that normalise.
-"""Each holds its weight, bias and running statistics; the arithmetic is in the ops."""
+# python/ebb/nn/normalization.py -- layers that normalise and keep running statistics.
+"""Each holds its weight, bias and statistics; norms without these are in ops/modules/norms.yaml."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
 from ebb.nn import functional, init
+from ebb.nn._bases import Norm
+from ebb.nn._options import hold
 from ebb.nn.module import Module
+from ebb.nn.norms import GroupNorm, LayerNorm, RMSNorm
 from ebb.nn.parameter import Parameter
 
-
-def _as_shape(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    is_one = isinstance(normalized_shape, int)
-    shape = (normalized_shape,) if is_one else tuple(normalized_shape)
-    if not shape or any(size < 0 for size in shape):
-        raise _C.ValueError(f"{op}: needs sizes >= 0, at least one, got {list(shape)}")
-    return shape
-
-
-class Norm(Module):
-    """Base of all norms: a weight of ones and a bias of zeros, or without either."""
-
-    weight: Parameter | None
-    bias: Parameter | None
-
-    def _register_affine(
-        self, shape: Sequence[int], weight: bool, bias: bool, device, dtype
-    ) -> None:
-        for name, wanted in (("weight", weight), ("bias", bias)):
-            made = Parameter(_C.empty(tuple(shape), device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
-
-    def reset_parameters(self) -> None:
-        """Set the weight to ones and the bias to zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
-
-
-class LayerNorm(Norm):
-    """Brings the last dims to mean 0 and variance 1, then multiplies and adds.
-
-    Args:
-        normalized_shape: Sizes of those dims.
-        elementwise_affine: Whether there is a weight.
-        bias: Whether there is a bias beside the weight.
-        device: Where they are; the default one if None.
-        dtype: Of the parameters; float32 if None.
-
-    Example:
-        >>> layer = ebb.nn.LayerNorm(4)
-        >>> layer(ebb.ones(2, 4)).shape
-        ebb.Size([2, 4])
-    """
-
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.normalized_shape: tuple[int, ...] = _as_shape("LayerNorm", normalized_shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
-        has_bias = elementwise_affine and bias
-        self._register_affine(self.normalized_shape, elementwise_affine, has_bias, device, dtype)
-        self.reset_parameters()
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the layer's output."""
-        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        """Return the sizes and options."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        )
-
-
-class RMSNorm(Norm):
-    """Divides by the root of the mean square over the last dims, then multiplies.
-
-    Args:
-        normalized_shape: Sizes of those dims.
-        eps: Added to the mean square; the dtype's epsilon if None, float32's for half types.
-        elementwise_affine: Whether there is a weight.
-        device: Where they are; the default one if None.
-        dtype: Of the weight; float32 if None.
-
-    Example:
-        >>> layer = ebb.nn.RMSNorm(4)
-        >>> layer(ebb.ones(2, 4)).shape
-        ebb.Size([2, 4])
-    """
-
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        eps: float | None = None,
-        elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.normalized_shape: tuple[int, ...] = _as_shape("RMSNorm", normalized_shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
-        self._register_affine(self.normalized_shape, elementwise_affine, False, device, dtype)
-        self.reset_parameters()
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the layer's output."""
-        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        """Return the sizes and options."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
-
-
-class GroupNorm(Norm):
-    """Brings each group of channels of each sample to mean 0 and variance 1.
-
-    Args:
-        num_groups: How many groups the channels are split into.
-        num_channels: Size of the input's dim 1.
-        affine: Whether there are a weight and a bias per channel.
-        device: Where they are; the default one if None.
-        dtype: Of the parameters; float32 if None.
-        bias: Whether there is a bias beside the weight.
-
-    Example:
-        >>> layer = ebb.nn.GroupNorm(2, 4)
-        >>> layer(ebb.ones(1, 4, 3, 3)).shape
-        ebb.Size([1, 4, 3, 3])
-    """
-
-    def __init__(
-        self,
-        num_groups: int,
-        num_channels: int,
-        eps: float = 1e-5,
-        affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        if num_groups <= 0 or num_channels < 0 or num_channels % num_groups != 0:
-            raise _C.ValueError(
-                f"GroupNorm: num_groups must divide num_channels, "
-                f"got {num_groups} and {num_channels}"
-            )
-        self.num_groups = num_groups
-        self.num_channels = num_channels
-        self.eps = eps
-        self.affine = affine
-        self._register_affine((num_channels,), affine, affine and bias, device, dtype)
-        self.reset_parameters()
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the layer's output."""
-        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        """Return the sizes and options."""
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, "
-            f"affine={self.affine}, bias={self.bias is not None}"
-        )
+# Pickles of ebb before 0.2 name some of them here.
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "CrossMapLRN2d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LayerNorm",
+    "RMSNorm",
+]
 
 
 class _NormBase(Norm):
     """What batch and instance normalisation share: running statistics per channel."""
 
     _ndims: tuple[int, ...]  # how many dims an input may have
+    weight: Parameter | None
+    bias: Parameter | None
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -199,6 +48,7 @@ class _NormBase(Norm):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
         bias: bool = True,
     ) -> None:
         super().__init__()
@@ -211,16 +61,17 @@ class _NormBase(Norm):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self._register_affine((num_features,), affine, affine and bias, device, dtype)
-        made = [None] * 3
+        hold(self, "weight", (num_features,), device, dtype, affine)
+        hold(self, "bias", (num_features,), device, dtype, affine and bias)
+        statistics = [None] * 3
         if track_running_stats:
-            made[0] = _C.zeros((num_features,), device=device, dtype=dtype)
-            made[1] = _C.ones((num_features,), device=device, dtype=dtype)
-            made[2] = _C.zeros((), device=device, dtype=_C.int64)
+            statistics[0] = _C.zeros((num_features,), device=device, dtype=dtype)
+            statistics[1] = _C.ones((num_features,), device=device, dtype=dtype)
+            statistics[2] = _C.zeros((), device=device, dtype=_C.int64)
         names = ("running_mean", "running_var", "num_batches_tracked")
-        for name, buffer in zip(names, made, strict=True):
+        for name, buffer in zip(names, statistics, strict=True):
             self.register_buffer(name, buffer)
-        super().reset_parameters()
+        self._reset_affine()
 
     def reset_running_stats(self) -> None:
         """Set the running statistics to mean 0, variance 1 and no batches."""
@@ -232,7 +83,13 @@ class _NormBase(Norm):
     def reset_parameters(self) -> None:
         """Set the weight to ones, the bias to zeros, and the statistics as at the start."""
         self.reset_running_stats()
-        super().reset_parameters()
+        self._reset_affine()
+
+    def _reset_affine(self) -> None:
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
 
     def extra_repr(self) -> str:
         """Return the sizes and options."""
@@ -244,22 +101,6 @@ class _NormBase(Norm):
 
 
 class _BatchNorm(_NormBase):
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
-        )
-
     def _check_input(self, input: Tensor) -> None:
         if input.ndim not in self._ndims or input.shape[1] != self.num_features:
             wanted = " or ".join(map(str, self._ndims))
@@ -351,7 +192,7 @@ class _InstanceNorm(_NormBase):
         bias: bool = True,
     ) -> None:
         super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
 
     def _check_input(self, input: Tensor) -> None:

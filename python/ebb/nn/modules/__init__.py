@@ -23,7 +23,7 @@ from ebb.nn.modules import utils as utils
 __all__ = [name for name in nn.__all__ if name not in ("functional", "init", "utils")]
 
 _FILES = {
-    "activation": "activations attention layers",
+    "activation": "activations attention layers linear",
     "adaptive": "class_losses",
     "batchnorm": "normalization lazy parallel",
     "channelshuffle": "channels",
@@ -35,10 +35,10 @@ _FILES = {
     "fold": "folding",
     "instancenorm": "normalization lazy",
     "lazy": "lazy",
-    "linear": "layers lazy",
+    "linear": "linear layers lazy",
     "loss": "losses class_losses _bases",
     "module": "module hooks global_hooks traversal",
-    "normalization": "normalization responses",
+    "normalization": "norms normalization responses",
     "padding": "padding modules.utils",
     "pixelshuffle": "channels",
     "pooling": "pooling unpooling _bases modules.utils",

@@ -349,8 +349,8 @@ def test_layers_say_what_they_are():
         (lambda: nn.BatchNorm1d(3)(ebb.zeros(2, 4)), "with 3 channels, got \\[2, 4\\]"),
         (lambda: nn.BatchNorm1d(-1), "BatchNorm1d: needs num_features >= 0, got -1"),
         (lambda: nn.InstanceNorm1d(3)(ebb.zeros(3)), "InstanceNorm1d: needs an input of 2 or 3"),
-        (lambda: nn.GroupNorm(2, 3), "num_groups must divide num_channels, got 2 and 3"),
-        (lambda: nn.LayerNorm([]), "LayerNorm: needs sizes >= 0, at least one, got"),
+        (lambda: nn.GroupNorm(2, 3), "needs num_channels % num_groups == 0, got 3 and 2"),
+        (lambda: nn.LayerNorm([]), "LayerNorm: normalized_shape needs sizes >= 0, at least one"),
         (lambda: nn.LayerNorm(3)(ebb.zeros(2, 4)), "normalized_shape must be the last sizes"),
     ],
 )

@@ -32,7 +32,20 @@ def made(row):
 
 
 def inputs(row):
+    if "shapes" in row["example"]:
+        return [ebb.ones(shape) for shape in row["example"]["shapes"]]
     return [ebb.tensor(values) for values in row["example"]["inputs"]]
+
+
+def weights(row, module):
+    """The parameters of a module, as its function takes them."""
+    return {name: getattr(module, name) for name in row["parameters"]}
+
+
+def passed_on(row, given):
+    """The options that its function has."""
+    own = [one["name"] for one in row["options"] if one["own"]]
+    return {name: value for name, value in given.items() if name not in own}
 
 
 def checked(row, *types):
@@ -43,6 +56,9 @@ def checked(row, *types):
 def test_a_module_gives_the_numbers_of_its_example(row):
     module, _ = made(row)
     result = module(*inputs(row))
+    if "out_shape" in row["example"]:
+        assert list(result.shape) == row["example"]["out_shape"]
+        return
     expected = ebb.tensor(row["example"]["out"])
     assert result.shape == expected.shape
     assert (result - expected).abs().max().item() <= 5.1e-5
@@ -52,7 +68,7 @@ def test_a_module_gives_the_numbers_of_its_example(row):
 def test_a_module_gives_what_its_function_gives(row):
     module, given = made(row)
     function = getattr(nn.functional, row["function"])
-    expected = function(*inputs(row), **given)
+    expected = function(*inputs(row), **passed_on(row, given), **weights(row, module))
     assert module(*inputs(row)).tolist() == expected.tolist()
 
 
@@ -85,11 +101,16 @@ def test_every_option_reaches_its_parameter(row, monkeypatch):
         nn.functional, row["function"], lambda *args, **named: calls.append((args, named))
     )
     given = {one["name"]: other_value(one, place) for place, one in enumerate(row["options"])}
-    tensors = inputs(row)
-    getattr(nn, row["module"])(**given)(*tensors)
+    # Parameters must fit the example's inputs.
+    own = made(row)[1] if row["parameters"] else {}
+    given = {name: value for name, value in passed_on(row, given).items() if name not in own}
+    module, tensors = getattr(nn, row["module"])(**given, **own), inputs(row)
+    module(*tensors)
     ((args, named),) = calls
     passed = signature.bind(*args, **named).arguments
     assert {name: passed.pop(name) for name in given} == given
+    assert all(passed.pop(name, None) is one for name, one in weights(row, module).items())
+    passed = {name: value for name, value in passed.items() if name not in own}
     assert passed.pop("training", True) is True
     assert [id(one) for one in passed.values()] == [id(one) for one in tensors]
 
@@ -125,16 +146,19 @@ def test_the_signature_has_the_options_of_the_row(row):
 def test_options_are_attributes_and_shown(row):
     module, given = made(row)
     attributes = {one["name"]: one["attribute"] for one in row["options"]}
-    for name, value in given.items():
-        assert getattr(module, attributes[name]) is value
+    kept = {one["name"] for one in row["options"] if one["kept"] and not one["as"]}
+    for name in given.keys() & kept:
+        assert getattr(module, attributes[name]) is given[name]
     text = repr(module)
     assert text.startswith(row["module"] + "(") and "\n" not in text
     shown = re.findall(r"(\w+)=", text)
     for name in shown:
-        assert f"{name}={getattr(module, attributes[name])!r}" in text
-    always = [name for name in row["shown"] if not name.endswith("?")]
+        value = getattr(module, attributes[name])
+        value = value is not None if name in row["parameters"] else value
+        assert f"{name}={value!r}" in text
+    always = [name for name in row["shown"] if name[-1] not in "?!"]
     assert [name for name in shown if name in always] == always
-    assert {name.rstrip("?") for name in row["shown"]} >= set(shown)
+    assert {name.rstrip("?!") for name in row["shown"]} >= set(shown)
 
 
 @each_row
@@ -151,6 +175,24 @@ def test_a_wrong_type_is_refused_by_the_name_of_class_and_argument(row):
         if one["choices"]:
             with pytest.raises(ValueError, match=f"{cls.__name__}: {one['name']} must be one of"):
                 cls(**{**given, one["name"]: "no"})
+
+
+@pytest.mark.parametrize(
+    "row", [one for one in ROWS if one["parameters"]], ids=lambda row: row["module"]
+)
+def test_parameters_are_where_and_of_the_dtype_that_is_asked_for(row):
+    cls, given = getattr(nn, row["module"]), made(row)[1]
+    module = cls(**given, device="meta", dtype=ebb.float64)
+    assert list(module._parameters) == row["parameters"] and not module._buffers
+    for one in module.parameters():
+        assert one.device.type == "meta" and one.dtype is ebb.float64 and one.requires_grad
+    again, state = cls(**given), made(row)[0].state_dict()
+    again.load_state_dict(state)
+    again.reset_parameters()
+    assert [one.shape for one in again.parameters()] == [one.shape for one in state.values()]
+    for name in [one["name"] for one in row["options"] if one["name"] in row["parameters"]]:
+        without = cls(**{**given, name: False})
+        assert without._parameters[name] is None and name not in without.state_dict()
 
 
 @each_row

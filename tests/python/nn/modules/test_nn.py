@@ -328,7 +328,7 @@ def test_linear_draws_within_its_bound_and_repeats_with_the_seed():
 
 
 def test_linear_refuses_negative_sizes():
-    with pytest.raises(ValueError, match="Linear: needs sizes >= 0, got -1 and 2"):
+    with pytest.raises(ValueError, match="Linear: needs in_features >= 0, got -1"):
         nn.Linear(-1, 2)
 
 
