@@ -178,8 +178,10 @@ def render_with_ops(template: str, own: Iterable[str], **context: Any) -> str:
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The templates, strict about unknown names."""
-    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
+    """The templates of all folders by their own names, strict about unknown ones."""
+    folder = Path(__file__).parent / "templates"
+    rooms = sorted(one for one in folder.iterdir() if one.is_dir())
+    loader = jinja2.FileSystemLoader([folder, *rooms])
     env = jinja2.Environment(
         loader=loader,
         trim_blocks=True,

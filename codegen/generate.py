@@ -117,7 +117,7 @@ def write_changed(folder: Path, files: dict[str, str]) -> list[Path]:
 def print_outputs() -> None:
     """Print what the build has to know: which command writes which file, and from what."""
     folder = Path(__file__).parent
-    for source in sorted([*folder.rglob("*.py"), *folder.glob("templates/*")]):
+    for source in sorted([*folder.rglob("*.py"), *folder.rglob("templates/**/*.j2")]):
         print("source", source)
     for path in (*SIGNATURES, *FUNCTIONS, SCHEMA):
         print("source", path)

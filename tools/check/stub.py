@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from tools.check.repo import Repo
 
-HINT = "mend codegen/templates/python_stub.pyi.j2, or the annotations in python/ebb"
+HINT = "mend codegen/templates/python/python_stub.pyi.j2, or the annotations in python/ebb"
 PACKAGE = "build/release/python"
-STUB = "codegen/templates/python_stub.pyi.j2"
+STUB = "codegen/templates/python/python_stub.pyi.j2"
 PROGRAMS = ("tests/tools/typed_program.py", "tests/tools/typed_namespaces.py")
 
 
