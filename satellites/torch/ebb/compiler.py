@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ebb._base.nothing import Unchanged, never, unchanged
 from ebb._modes import compile
 
 __all__ = [
@@ -43,24 +44,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return disable if fn is None else fn
 
 
-def allow_in_graph(fn: Run) -> Run:
-    """Return a function as it is.
-
-    Example:
-        >>> ebb.compiler.allow_in_graph(len) is len
-        True
-    """
-    return fn
-
-
-def assume_constant_result(fn: Run) -> Run:
-    """Return a function as it is.
-
-    Example:
-        >>> ebb.compiler.assume_constant_result(len) is len
-        True
-    """
-    return fn
+allow_in_graph: Unchanged = unchanged("compiler.allow_in_graph")
+assume_constant_result: Unchanged = unchanged("compiler.assume_constant_result")
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -71,34 +56,9 @@ def cudagraph_mark_step_begin() -> None:
     """
 
 
-def is_compiling() -> bool:
-    """Return False.
-
-    Example:
-        >>> ebb.compiler.is_compiling()
-        False
-    """
-    return False
-
-
-def is_dynamo_compiling() -> bool:
-    """Return False.
-
-    Example:
-        >>> ebb.compiler.is_dynamo_compiling()
-        False
-    """
-    return False
-
-
-def is_exporting() -> bool:
-    """Return False.
-
-    Example:
-        >>> ebb.compiler.is_exporting()
-        False
-    """
-    return False
+is_compiling: Callable[[], bool] = never("compiler.is_compiling")
+is_dynamo_compiling: Callable[[], bool] = never("compiler.is_dynamo_compiling")
+is_exporting: Callable[[], bool] = never("compiler.is_exporting")
 
 
 def reset() -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from ebb import _C
 from ebb._base import naming as _naming
 from ebb._base.arguments import check_callable
+from ebb._base.nothing import Unchanged, never, unchanged
 from ebb._modes import tell_once
 from ebb.nn.module import Module
 
@@ -192,14 +193,7 @@ def optimize_for_inference(mod: Module, *args: Any, **kwargs: Any) -> Module:
     return mod
 
 
-def script_if_tracing(fn: Run) -> Run:
-    """Return a function as it is.
-
-    Example:
-        >>> ebb.jit.script_if_tracing(len) is len
-        True
-    """
-    return fn
+script_if_tracing: Unchanged = unchanged("jit.script_if_tracing")
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> None:
@@ -220,14 +214,7 @@ def enable_onednn_fusion(enabled: bool) -> None:
     del enabled
 
 
-def onednn_fusion_enabled() -> bool:
-    """Return False.
-
-    Example:
-        >>> ebb.jit.onednn_fusion_enabled()
-        False
-    """
-    return False
+onednn_fusion_enabled: Callable[[], bool] = never("jit.onednn_fusion_enabled")
 
 
 @contextmanager
@@ -242,34 +229,9 @@ def strict_fusion() -> Iterator[None]:
     yield
 
 
-def export(fn: Run) -> Run:
-    """Return a function as it is.
-
-    Example:
-        >>> ebb.jit.export(len) is len
-        True
-    """
-    return fn
-
-
-def script_method(fn: Run) -> Run:
-    """Return a function as it is.
-
-    Example:
-        >>> ebb.jit.script_method(len) is len
-        True
-    """
-    return fn
-
-
-def interface(obj: Any) -> Any:
-    """Return a class as it is.
-
-    Example:
-        >>> ebb.jit.interface(dict) is dict
-        True
-    """
-    return obj
+export: Unchanged = unchanged("jit.export")
+script_method: Unchanged = unchanged("jit.script_method")
+interface: Unchanged = unchanged("jit.interface", "class")
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -286,14 +248,7 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     return drop if callable(drop) else (lambda fn: fn)
 
 
-def unused(fn: Run) -> Run:
-    """Return a function as it is.
-
-    Example:
-        >>> ebb.jit.unused(len) is len
-        True
-    """
-    return fn
+unused: Unchanged = unchanged("jit.unused")
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
