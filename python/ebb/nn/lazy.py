@@ -10,21 +10,17 @@ to be made afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ebb import _C
 from ebb._C import Tensor
 from ebb.nn import convolution, normalization
-from ebb.nn.convolution import Ints
-from ebb.nn.layers import Linear
+from ebb.nn.linear import Linear
 from ebb.nn.module import Module
-from ebb.nn.parameter import (
-    Parameter,
-    UninitializedBuffer,
-    UninitializedParameter,
-    is_uninitialized,
-)
+from ebb.nn.module_base import BUFFERS, PARAMETERS
+from ebb.nn.parameter import UninitializedBuffer, UninitializedParameter, is_uninitialized
 
 __all__ = [
     "LazyBatchNorm1d",
@@ -47,6 +43,7 @@ class LazyModuleMixin(Module):  # else its instances could not change their clas
     """What lazy layers share; ``cls_to_become`` is the class after the first input."""
 
     cls_to_become: type[Module] | None = None
+    _is_new = False  # whether its constructor runs
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer still has no shape."""
@@ -67,7 +64,7 @@ class LazyModuleMixin(Module):  # else its instances could not change their clas
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew, if they have shapes."""
-        if not self.has_uninitialized_params():
+        if not (self._is_new or self.has_uninitialized_params()):
             super().reset_parameters()
 
     def _materialize(self, name: str, shape: Sequence[int]) -> None:
@@ -76,7 +73,47 @@ class LazyModuleMixin(Module):  # else its instances could not change their clas
             setattr(self, name, held.materialize(tuple(shape)))
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class _Learns(LazyModuleMixin):
+    """A layer whose first option, a size, is that of the first input.
+
+    Its constructor is that of ``cls_to_become`` without this option, for which it stands with 0.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "cls_to_become" in vars(cls) and "__init__" not in vars(cls):
+            cls.__init__ = _constructor(cls.cls_to_become)  # type: ignore[method-assign]
+
+    def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._is_new = True
+        try:
+            super().__init__(0, *args, **kwargs)
+        except TypeError as error:
+            _, is_call, problem = str(error).partition(".__init__() ")
+            if not is_call:
+                raise
+            raise _C.DTypeError(f"{type(self).__name__}(): {problem}") from None
+        del self._is_new
+        stands = {PARAMETERS: UninitializedParameter, BUFFERS: UninitializedBuffer}
+        for kind, placeholder in stands.items():
+            held: dict[str, Any] = getattr(self, kind)
+            for name, one in held.items():
+                if one is not None and one.ndim:  # the number of batches has no size to learn
+                    held[name] = placeholder(device=one.device, dtype=one.dtype)
+
+
+def _constructor(cls: Any) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- it is one
+        self._begin(args, kwargs)
+
+    of_class = inspect.signature(cls.__init__)
+    itself, _, *rest = of_class.parameters.values()
+    made: Any = __init__
+    made.__signature__ = of_class.replace(parameters=[itself, *rest])
+    return made
+
+
+class LazyLinear(_Learns, Linear):
     """Linear whose ``in_features`` is the last size of its first input.
 
     Args:
@@ -93,17 +130,6 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     cls_to_become: type[Module] = Linear
 
-    def __init__(
-        self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(0, 0, False)
-        if out_features < 0:
-            raise _C.ValueError(f"LazyLinear: needs sizes >= 0, got {out_features}")
-        self.out_features = out_features
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
-
     def initialize_parameters(self, input: Tensor) -> None:
         """Give the weight as many columns as the input has features."""
         self.in_features: int = input.shape[-1]
@@ -114,20 +140,8 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.reset_parameters()
 
 
-class _LazyConvXdMixin(LazyModuleMixin):
-    """What lazy convolutions share: they are set up for no channels."""
-
-    def _forget(self, out_channels: int, groups: int, bias: bool, device: Any, dtype: Any) -> None:
-        if groups < 1 or out_channels % groups:
-            raise _C.ValueError(
-                f"{type(self).__name__}: needs channels that groups divide, got out_channels "
-                f"{out_channels} and groups {groups}"
-            )
-        self.out_channels: int = out_channels
-        self.groups: int = groups
-        self.weight: Parameter = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            self.bias: Parameter | None = UninitializedParameter(device=device, dtype=dtype)
+class _LazyConvXdMixin(_Learns):
+    """What lazy convolutions share."""
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Give the weight as many channels as the input has."""
@@ -152,53 +166,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
             self.reset_parameters()
 
 
-class _LazyPlainConv(_LazyConvXdMixin):
-    """Convolutions whose ``in_channels`` are those of the first input; else as Conv1d."""
-
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints | str = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            0, 0, kernel_size, stride, padding, dilation, 1, False, padding_mode, device, dtype
-        )
-        self._forget(out_channels, groups, bias, device, dtype)
-
-
-class _LazyConvTranspose(_LazyConvXdMixin):
-    """Transposed convolutions of such a kind; else as ConvTranspose1d."""
-
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size: Ints,
-        stride: Ints = 1,
-        padding: Ints = 0,
-        output_padding: Ints = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Ints = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, 1, False, dilation, padding_mode,
-            device, dtype,
-        )  # fmt: skip
-        self._forget(out_channels, groups, bias, device, dtype)
-
-
-class LazyConv1d(_LazyPlainConv, convolution.Conv1d):
+class LazyConv1d(_LazyConvXdMixin, convolution.Conv1d):
     """Conv1d whose ``in_channels`` are those of its first input.
 
     Example:
@@ -210,7 +178,7 @@ class LazyConv1d(_LazyPlainConv, convolution.Conv1d):
     cls_to_become: type[Module] = convolution.Conv1d
 
 
-class LazyConv2d(_LazyPlainConv, convolution.Conv2d):
+class LazyConv2d(_LazyConvXdMixin, convolution.Conv2d):
     """Conv2d whose ``in_channels`` are those of its first input.
 
     Example:
@@ -222,7 +190,7 @@ class LazyConv2d(_LazyPlainConv, convolution.Conv2d):
     cls_to_become: type[Module] = convolution.Conv2d
 
 
-class LazyConv3d(_LazyPlainConv, convolution.Conv3d):
+class LazyConv3d(_LazyConvXdMixin, convolution.Conv3d):
     """Conv3d whose ``in_channels`` are those of its first input.
 
     Example:
@@ -234,7 +202,7 @@ class LazyConv3d(_LazyPlainConv, convolution.Conv3d):
     cls_to_become: type[Module] = convolution.Conv3d
 
 
-class LazyConvTranspose1d(_LazyConvTranspose, convolution.ConvTranspose1d):
+class LazyConvTranspose1d(_LazyConvXdMixin, convolution.ConvTranspose1d):
     """ConvTranspose1d whose ``in_channels`` are those of its first input.
 
     Example:
@@ -246,7 +214,7 @@ class LazyConvTranspose1d(_LazyConvTranspose, convolution.ConvTranspose1d):
     cls_to_become: type[Module] = convolution.ConvTranspose1d
 
 
-class LazyConvTranspose2d(_LazyConvTranspose, convolution.ConvTranspose2d):
+class LazyConvTranspose2d(_LazyConvXdMixin, convolution.ConvTranspose2d):
     """ConvTranspose2d whose ``in_channels`` are those of its first input.
 
     Example:
@@ -258,7 +226,7 @@ class LazyConvTranspose2d(_LazyConvTranspose, convolution.ConvTranspose2d):
     cls_to_become: type[Module] = convolution.ConvTranspose2d
 
 
-class LazyConvTranspose3d(_LazyConvTranspose, convolution.ConvTranspose3d):
+class LazyConvTranspose3d(_LazyConvXdMixin, convolution.ConvTranspose3d):
     """ConvTranspose3d whose ``in_channels`` are those of its first input.
 
     Example:
@@ -270,31 +238,8 @@ class LazyConvTranspose3d(_LazyConvTranspose, convolution.ConvTranspose3d):
     cls_to_become: type[Module] = convolution.ConvTranspose3d
 
 
-class _LazyNormBase(LazyModuleMixin, normalization._NormBase):
-    """What lazy norms share: their options are those of BatchNorm1d."""
-
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(0, eps, momentum, False, False)
-        self.affine: bool = affine
-        self.track_running_stats: bool = track_running_stats
-        if affine:
-            self.weight: Parameter = UninitializedParameter(device=device, dtype=dtype)
-            if bias:
-                self.bias: Parameter | None = UninitializedParameter(device=device, dtype=dtype)
-        if track_running_stats:
-            self.running_mean: Tensor | None = UninitializedBuffer(device=device, dtype=dtype)
-            self.running_var: Tensor | None = UninitializedBuffer(device=device, dtype=dtype)
-            self.num_batches_tracked: Tensor | None = _C.zeros((), device=device, dtype=_C.int64)
+class _LazyNormBase(_Learns, normalization._NormBase):
+    """What lazy norms share."""
 
     def _channels(self, input: Tensor) -> int:
         return input.shape[1]

@@ -1,6 +1,7 @@
 # tests/python/nn/modules/test_lazy.py -- layers that learn sizes from their first input, and
 # buffers.
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -101,3 +102,21 @@ def test_buffers_are_registered_by_assignment():
     layer.mean = ebb.zeros(2)
     assert layer.get_buffer("mean").tolist() == [0, 0]
     assert not list(layer.parameters())
+
+
+@pytest.mark.parametrize("name", [*nn.lazy.__all__])
+def test_a_lazy_layer_takes_what_its_layer_does_but_the_size_that_it_learns(name):
+    lazy = getattr(nn, name)
+    taken, *of_layer = inspect.signature(lazy.cls_to_become).parameters.values()
+    assert taken.name in ("in_features", "in_channels", "num_features")
+    assert list(inspect.signature(lazy).parameters.values()) == of_layer
+    with pytest.raises(TypeError, match=rf"{name}\(\): .*'colour'"):
+        lazy(colour="red", **{one.name: 3 for one in of_layer if one.default is one.empty})
+
+
+def test_a_lazy_layer_draws_nothing_before_its_first_input():
+    ebb.manual_seed(3)
+    first = ebb.rand(2)
+    ebb.manual_seed(3)
+    nn.LazyLinear(4), nn.LazyConv2d(3, 2), nn.LazyBatchNorm1d()
+    assert ebb.equal(ebb.rand(2), first)
