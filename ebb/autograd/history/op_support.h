@@ -37,33 +37,6 @@ inline bool requires_grad(std::span<const Tensor> operands) {
   return (list_gate(operands) & gate::kRequiresGrad) != 0;
 }
 
-/// Notes on a result why it has no history: cut here, or inherited from an operand.
-template <typename... Tensors>
-void note_unrecorded(const Tensor& out, uint32_t bits, void* return_address,
-                     const Tensors&... operands) {
-  if ((bits & gate::kRequiresGrad) != 0) {
-    mark_cut(out, Cut::no_grad, current_location(return_address));
-    return;
-  }
-  const bool is_cut_view = (bits & (gate::kNoGrad | gate::kInference)) != 0 &&
-                           (out.impl()->flags & TensorImpl::kView) != 0;
-  if (is_cut_view) note_made_at(out, current_location(return_address));
-  Origin origin = 0;
-  ((origin = origin != 0 ? origin : origin_of(operands)), ...);
-  if (origin != 0) set_origin(out, origin);
-}
-template <typename... Tensors>
-void note_unrecorded(const std::vector<Tensor>& outs, uint32_t bits, void* return_address,
-                     const Tensors&... operands) {
-  for (const Tensor& out : outs) note_unrecorded(out, bits, return_address, operands...);
-}
-template <typename... Outs, typename... Tensors>
-void note_unrecorded(const std::tuple<Outs...>& outs, uint32_t bits, void* return_address,
-                     const Tensors&... operands) {
-  std::apply(
-      [&](const auto&... out) { (note_unrecorded(out, bits, return_address, operands...), ...); },
-      outs);
-}
 /// A result of integers: its history ends here.
 inline void note_not_differentiable(const Tensor& out, void* return_address) {
   mark_cut(out, Cut::not_differentiable, current_location(return_address));

@@ -58,17 +58,15 @@ void OpWatch::trace(const Tensor& result, std::span<const NamedTensor> operands)
       result, all_operands(operands));
 }
 
-void OpWatch::see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
+void OpWatch::see(std::span<const Tensor> results, std::span<const NamedTensor> operands,
                   bool scalars_are_finite) {
   if (observation_) observation_->finish(results);
   if ((bits_ & gate::kLog) != 0 || range_) {
-    const std::vector<const Tensor*> all = all_operands({operands.begin(), operands.size()});
+    const std::vector<const Tensor*> all = all_operands(operands);
     if ((bits_ & gate::kLog) != 0) log_call(op_, location_, all, results);
     if (range_ && !results.empty() && results[0].defined()) note_call(results[0], all);
   }
-  for (const Tensor& result : results) {
-    check(result, {operands.begin(), operands.size()}, scalars_are_finite);
-  }
+  for (const Tensor& result : results) check(result, operands, scalars_are_finite);
 }
 
 void OpWatch::check(const Tensor& result, std::span<const NamedTensor> operands,

@@ -75,14 +75,18 @@ class EBB_API OpWatch {
 
   /// Call with all results. Throws NonFiniteError if one has a fault. `scalars_are_finite`: numbers
   /// that the op was given.
-  void see(std::span<const Tensor> results, std::initializer_list<NamedTensor> operands,
+  void see(std::span<const Tensor> results, std::span<const NamedTensor> operands,
            bool scalars_are_finite = true);
-  void see(const Tensor& result, std::initializer_list<NamedTensor> operands,
+  void see(const Tensor& result, std::span<const NamedTensor> operands,
            bool scalars_are_finite = true) {
     see(std::span(&result, 1), operands, scalars_are_finite);
   }
+  void see(const Tensor& result, std::initializer_list<NamedTensor> operands,
+           bool scalars_are_finite = true) {
+    see(result, std::span(operands.begin(), operands.size()), scalars_are_finite);
+  }
   template <typename... Results>
-  void see(const std::tuple<Results...>& results, std::initializer_list<NamedTensor> operands,
+  void see(const std::tuple<Results...>& results, std::span<const NamedTensor> operands,
            bool scalars_are_finite = true) {
     std::apply(
         [&](const auto&... result) {
