@@ -26,6 +26,8 @@ BUILT_IN = frozenset(
         *("sinh", "sqrt", "tan", "tanh", "trunc", "K"),
     )
 )
+# Of a reduction: what each is where the row does not say.
+PARTS = {"init": "0", "map": "x", "combine": "x + y", "finish": "x"}
 NAMES = frozenset({"C", "INFINITY", "NAN"})  # the type computed in, and constants
 KERNELS = Path(__file__).resolve().parent.parent / "ebb" / "devices" / "kernels"
 FUNCTIONS = (KERNELS / "functions.k", KERNELS / "special.k")
@@ -38,10 +40,14 @@ def functions() -> frozenset[str]:
     return BUILT_IN | frozenset(re.findall(r"^EBB_FUNCTION \w+ (\w+)\(", text, re.M))
 
 
-def parse_device(value: Any, kernels: tuple[KernelUse, ...]) -> dict[str, str]:
-    """Expressions by kind of number; none if the row has no `device`."""
+def parse_device(
+    value: Any, kernels: tuple[KernelUse, ...], is_reduction: bool = False
+) -> dict[str, str]:
+    """Expressions by kind of number, or by part of a reduction; none if the row has no `device`."""
     if value is None:
         return {}
+    if is_reduction or not {*PARTS}.isdisjoint(value if isinstance(value, dict) else ()):
+        return _parts(value, is_reduction)
     if len(kernels) != 1 or kernels[0].type not in POINTWISE:
         raise SchemaError(f"`device` is for rows of one kernel, one of {', '.join(POINTWISE)}")
     kernel = kernels[0]
@@ -55,6 +61,15 @@ def parse_device(value: Any, kernels: tuple[KernelUse, ...]) -> dict[str, str]:
     for text in given.values():
         _check(text, kernel)
     return {kind: str(text) for kind, text in given.items() if kind in offered}
+
+
+def _parts(value: Any, is_reduction: bool) -> dict[str, str]:
+    """The parts of a reduction, those left out filled in."""
+    if not is_reduction or not isinstance(value, dict) or not set(value) <= set(PARTS):
+        raise SchemaError(
+            f"`device` needs {', '.join(PARTS)} in rows of kind reduce alone, got {value!r}"
+        )
+    return {**PARTS, **{part: str(text) for part, text in value.items()}}
 
 
 def _has_kind(kernel: KernelUse, kind: str) -> bool:

@@ -17,6 +17,7 @@ import yaml
 
 from codegen.device_text import parse_device
 from codegen.dtypes import KernelUse, image, parse_class, parse_kernel
+from codegen.kinds import Body, body_of
 from codegen.model import TABLE, Family, Op, SavedValue
 from codegen.operators import OperatorUse, parse_operator
 from codegen.schema import KEYS, LOADER, RowError, check_keys, check_names, nearest
@@ -111,7 +112,8 @@ class _Entry:
         self.guarded("op", check_keys, self.values)
         signature = self.guarded("op", parse_signature, self.values["op"])
         self.guarded("op", check_names, self.values, signature)
-        rule, _, result = str(self.values.get("dtype", "")).partition("->")
+        kind = self.value("kind")
+        rule, _, result = ("" if kind else self.values.get("dtype", "")).partition("->")
         op = Op(
             signature=signature,
             family=self.family,
@@ -121,7 +123,7 @@ class _Entry:
             dtypes=self.accepted(signature),
             dtype_rule=rule.strip(),
             result_dtype=self.result_dtype(result.strip()),
-            is_impl=self.value("impl"),
+            is_impl=self.value("impl") or bool(kind),
             composite=self.composite(),
             devices=self.value("devices"),
             layouts=self.value("layouts"),
@@ -150,7 +152,10 @@ class _Entry:
         )
         op.saved_values = self.saved_values()
         op.kernels = self.kernels(op)
-        op.device = self.guarded("device", parse_device, self.values.get("device"), op.kernels)
+        op.body = self.body(op, kind)
+        op.device = self.guarded(
+            "device", parse_device, self.values.get("device"), op.kernels, bool(op.body)
+        )
         op.checks = self.checks(op)
         op.operators = self.operators(op)
         op.grad = self.gradients(op)
@@ -268,6 +273,12 @@ class _Entry:
                 if name not in operands:
                     self.fail(f"`kernel` names `{name}`, which is no operand", "kernel")
         return tuple(use.with_operands(tuple(operands)) for use in uses)
+
+    def body(self, op: Op, kind: str) -> Body | None:
+        values = {key: self.value(key) for key in ("nothing", "flag")}
+        values["dtype"] = self.values.get("dtype", "same")
+        types = tuple(use.type for use in op.kernels)
+        return self.guarded("kind", body_of, kind, values, op.signature, types)
 
     def operators(self, op: Op) -> tuple[OperatorUse, ...]:
         names = tuple(param.name for param in op.params)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.dtypes import KernelUse
+from codegen.kinds import Body
 from codegen.operators import OperatorUse
 from codegen.signature import Param, Result, Signature
 
@@ -42,7 +43,8 @@ class Op:
     result_dtype: str = "same"  # or boolean, real, complex: what the result has
     kernels: tuple[KernelUse, ...] = ()
     device: dict[str, str] = field(default_factory=dict)  # kind of number -> expression
-    is_impl: bool = False
+    is_impl: bool = False  # not pointwise, and no composite
+    body: Body | None = None  # what it calls, if `kind` says so; else impl::name
     composite: str = ""  # a C++ expression, or "hand-written"
     checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
     grad: dict[str, str] = field(default_factory=dict)

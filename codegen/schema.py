@@ -96,6 +96,8 @@ def kind_of(values: dict[str, Any]) -> str:
     """The kind of a row."""
     if values.get("composite"):
         return "composite"
+    if values.get("kind"):
+        return str(values["kind"])
     return "impl" if values.get("impl") else "pointwise"
 
 
@@ -137,16 +139,21 @@ def _check(values: dict[str, Any], known: dict[str, Key], where: str, kind: str)
             inside = f" of `{where[:-1]}`" if where else ""
             raise RowError(path, f"unknown key `{name}`{inside}{nearest(name, known)}")
         key = known[name]
-        if key.rows and kind not in key.rows:
-            raise RowError(
-                path, f"`{path}` is for {' and '.join(key.rows)} rows, got it in one of {kind}"
-            )
+        if key.rows and not _fits(kind, key):
+            rows = " and ".join(part for part in (", ".join(key.rows[:-1]), key.rows[-1]) if part)
+            raise RowError(path, f"`{path}` is for {rows} rows, got it in one of {kind}")
         _check_value(path, key, value)
         if key.keys:
             _check(value, key.keys, f"{path}.", kind)
     for key in known.values():
         if key.needed and not values.get(key.key):
             raise RowError("", f"needs `{where}{key.key}`, such as `{key.example}`, got none")
+
+
+def _fits(kind: str, key: Key) -> bool:
+    """Whether a row may have a key: one whose body is generated what one by hand may, too."""
+    has_body = kind not in ("pointwise", "composite") and key.key != "impl"
+    return kind in key.rows or (has_body and "impl" in key.rows)
 
 
 def _check_value(path: str, key: Key, value: Any) -> None:

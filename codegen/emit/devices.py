@@ -1,7 +1,7 @@
-# codegen/emit/devices.py -- the pointwise kernels of all devices, as rows of expressions.
+# codegen/emit/devices.py -- pointwise kernels and reductions of all devices, as rows.
 #
-# ebb/devices/common/pointwise/pointwise.h says what a row is. A kernel that several ops use has its
-# expression in one of their rows.
+# ebb/devices/common/pointwise/pointwise.h and reduce/reduce.h say what a row is. A kernel that
+# several ops use has its expression in one of their rows.
 """Emitter of ebb/devices."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 
 from codegen.cpp import environment
-from codegen.device_text import KINDS
+from codegen.device_text import KINDS, PARTS
 from codegen.emit.common import Kernel, kernels_of
 from codegen.model import Family, Op
 from codegen.signature import SchemaError
@@ -38,7 +38,18 @@ class DeviceRow:
     @property
     def text(self) -> tuple[str, list[str]]:
         """All that is said of the kernel."""
-        return self.parameters, self.expressions
+        return self.parameters, self.parts if self.op.body else self.expressions
+
+    @property
+    def parts(self) -> list[str]:
+        """The C++ literals of a reduction."""
+        return [json.dumps(self.op.device[part]) for part in PARTS]
+
+    @property
+    def dtypes(self) -> str:
+        """For which dtypes a device has a reduction, whose elements the op may convert first."""
+        assert self.op.body
+        return "DTypesOfRow::" + self.op.body.device_dtypes
 
     @property
     def function(self) -> str:
@@ -69,7 +80,15 @@ def device_rows(families: list[Family]) -> list[DeviceRow]:
 
 
 def emit(families: list[Family]) -> dict[str, str]:
-    """The one file."""
-    template = environment().get_template("pointwise_rows.cpp.j2")
-    path = "ebb/devices/common/pointwise/pointwise_rows.cpp"
-    return {path: template.render(path=path, rows=device_rows(families))}
+    """A file of pointwise kernels, and one of reductions."""
+    rows = device_rows(families)
+    files = {
+        "pointwise/pointwise_rows.cpp": [one for one in rows if not one.op.body],
+        "reduce/reduction_rows.cpp": [one for one in rows if one.op.body],
+    }
+    return {
+        f"ebb/devices/common/{file}": environment()
+        .get_template(f"{file.rpartition('/')[2]}.j2")
+        .render(path=f"ebb/devices/common/{file}", rows=chosen)
+        for file, chosen in files.items()
+    }

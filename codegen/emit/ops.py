@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from codegen.cpp import Form, environment, forms, kernel_header, written_header
+from codegen.kinds import HEADER
 from codegen.model import Family, Op
 
 
@@ -16,6 +17,13 @@ class Body:
     def __init__(self, form: Form):
         self.form = form
         self.op = form.op
+
+    @property
+    def call(self) -> str:
+        """What the function calls if its op is not pointwise."""
+        if self.op.body:
+            return self.op.body.call(self.op.signature, self.op.kernels[0].name)
+        return f"impl::{self.form.name}({self.form.arguments})"
 
     @property
     def operand_params(self) -> list:
@@ -83,15 +91,23 @@ def emit(family: Family) -> dict[str, str]:
         "kernel_headers": [kernel_header(name) for name in sorted(kernels)],
         "bodies": [Body(form) for op in direct for form in forms(op) if not form.is_copied],
         "rules": [op for op in direct if op.is_pointwise],
-        "bodies_header": written_header("ebb/ops/impl", family.name)
-        if any(op.is_impl for op in direct)
-        else "",
+        "bodies_headers": _bodies_headers(family, direct),
         "needs_reduction": _uses_reduction(family.ops),
     }
     return {
         f"ebb/ops/{family.name}.h": env.get_template("ops.h.j2").render(context),
         f"ebb/ops/{family.name}.cpp": env.get_template("ops.cpp.j2").render(context),
     }
+
+
+def _bodies_headers(family: Family, ops: list[Op]) -> list[str]:
+    """What declares the bodies of a family that are not pointwise."""
+    own = (
+        [written_header("ebb/ops/impl", family.name)]
+        if any(op.is_impl and not op.body for op in ops)
+        else []
+    )
+    return sorted([*own, *([HEADER] if any(op.body for op in ops) else [])])
 
 
 def _uses_reduction(ops: list[Op]) -> bool:

@@ -27,7 +27,7 @@ TABLE = """\
 
 
 def test_a_row_per_kernel_has_its_expressions_by_kind(tmp_path):
-    (text,) = emit([family_of(tmp_path, TABLE)]).values()
+    text = emit([family_of(tmp_path, TABLE)])["ebb/devices/common/pointwise/pointwise_rows.cpp"]
     product = '"masked_product(input, K(0.5)) + (C)alpha"'
     assert f'"input, alpha",\n     {product}, {product}, {product}, erased(&binary_row<0>)' in text
     assert '"-input", "~input", nullptr, erased(&unary_row<1>)' in text

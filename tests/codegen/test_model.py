@@ -98,7 +98,7 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
         (
             "doc:",
             "impl: true\n  doc:",
-            "ops/little.yaml:4: half: `dtype` is for pointwise rows, got it in one of impl",
+            "ops/little.yaml:4: half: `dtype` is for pointwise, reduce and scan rows, got it i",
         ),
         (
             "doc:",

@@ -34,7 +34,8 @@ def test_the_example_of_each_key_is_accepted():
     needed = {name: "x" for name, key in KEYS.items() if key.needed and name != "test"}
     for key in KEYS.values():
         kind = key.rows[0] if key.rows else "pointwise"
-        of_kind = {} if kind == "pointwise" else {kind: True}
+        of_kind = {"pointwise": {}, "impl": {"impl": True}, "composite": {"composite": True}}
+        of_kind = of_kind.get(kind, {"kind": kind})
         check_keys({**needed, "test": {"none": "x"}, **of_kind, **yaml.safe_load(key.example)})
     for key in KEYS["test"].keys.values():
         check_keys({**needed, "test": yaml.safe_load(key.example)})

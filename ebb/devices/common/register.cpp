@@ -109,12 +109,10 @@ void add_random(const Registrar& kernels) {
 }
 
 void add_reductions(const Registrar& kernels) {
-  // Of narrow integers too: ops ask for the operand's dtype before they widen it.
-  kernels.add("sum", signature::sum, ordered, run_sum);
-  kernels.add("mean", signature::mean, floating, run_mean);
-  kernels.add("prod", signature::prod, ordered, run_prod);
-  kernels.add("amax", signature::amax, ordered, run_amax);
-  kernels.add("amin", signature::amin, ordered, run_amin);
+  for (const ReductionRow& row : reduction_rows()) {
+    const bool is_floating_only = row.dtypes == DTypesOfRow::floating;
+    kernels.add(row.name, row.signature, is_floating_only ? floating : ordered, row.function);
+  }
   kernels.add("norm", signature::norm, floating, run_norm);
   kernels.add("std", signature::std, floating, run_std);
   kernels.add("var", signature::var, floating, run_var);

@@ -28,7 +28,6 @@
 #include "ebb/ops/impl/complex.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/new_tensors.h"
-#include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/impl/stretched.h"
 #include "ebb/ops/index_check.h"
@@ -36,6 +35,7 @@
 #include "ebb/ops/pointwise.h"
 #include "ebb/ops/prepare.h"
 #include "ebb/ops/random_part.h"
+#include "ebb/ops/reduce.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
@@ -64,7 +64,7 @@ void check_probabilities(const char* op, const Tensor& p) {
   const StreamCheck check{
       .op = op, .name = "probabilities", .sizes = once.sizes(), .claim = "from 0 to 1"};
   if (is_range_watched(once, 0, 1, check)) return;
-  const double low = min(once).item<double>(), high = max(once).item<double>();
+  const double low = ops::min(once).item<double>(), high = ops::max(once).item<double>();
   if (low >= 0 && high <= 1) return;  // false for NaN, which both are if there is one
   throw ValueError(
       str(op, ": probabilities must be from 0 to 1, got values from ", low, " to ", high));
@@ -84,7 +84,7 @@ void check_deviations(const Tensor& std) {
   const StreamCheck check{
       .op = "normal", .name = "std", .sizes = once.sizes(), .claim = "at least 0"};
   if (is_range_watched(once, 0, std::numeric_limits<double>::infinity(), check)) return;
-  const double low = min(once).item<double>();
+  const double low = ops::min(once).item<double>();
   if (low >= 0) return;
   throw ValueError(str("normal: std must not be negative, got ", low, " at its smallest"));
 }
@@ -315,10 +315,10 @@ bool are_watched(const Tensor& weights, int64_t num_samples, bool replacement) {
   };
   if (!watch(weights, 0, "weights", "finite and not negative")) return false;
   const int64_t last[] = {1};
-  watch(sum(weights, IntSpan(last), false, std::nullopt), kLeast, "the sum of each row",
+  watch(ops::sum(weights, IntSpan(last), false, std::nullopt), kLeast, "the sum of each row",
         "positive and finite");
   if (replacement) return true;
-  const Tensor possible = sum(greater(weights, 0), IntSpan(last), false, DType::float64);
+  const Tensor possible = ops::sum(greater(weights, 0), IntSpan(last), false, DType::float64);
   watch(possible, static_cast<double>(num_samples), "the number of weights above 0",
         "as large as num_samples in each row");
   return true;
@@ -327,7 +327,7 @@ bool are_watched(const Tensor& weights, int64_t num_samples, bool replacement) {
 /// Throws unless every row of `weights` [rows, categories] can be drawn from.
 void check_weights(const Tensor& weights, int64_t num_samples, bool replacement) {
   if (is_meta(weights) || are_watched(weights, num_samples, replacement)) return;
-  const double low = min(weights).item<double>(), high = max(weights).item<double>();
+  const double low = ops::min(weights).item<double>(), high = ops::max(weights).item<double>();
   if (!(low >= 0) || !std::isfinite(high)) {
     throw ValueError(str("multinomial: weights must be finite and not negative, got values from ",
                          low, " to ", high));

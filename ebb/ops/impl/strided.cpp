@@ -13,8 +13,8 @@
 #include "ebb/ops/impl/copy.h"
 #include "ebb/ops/impl/index.h"
 #include "ebb/ops/impl/new_tensors.h"
-#include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/infer.h"
+#include "ebb/ops/reduce.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
@@ -94,7 +94,7 @@ Tensor summed_over_repeats(const Tensor& grad, Geometry* region) {
     repeated.push_back(dim);
     region->sizes[dim] = 1;
   }
-  return repeated.empty() ? grad : sum(grad, IntSpan(repeated), true, grad.dtype());
+  return repeated.empty() ? grad : ops::sum(grad, IntSpan(repeated), true, grad.dtype());
 }
 
 /// The place of each element of a region in row-major order.

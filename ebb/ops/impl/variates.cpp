@@ -15,11 +15,11 @@
 #include "ebb/ops/broadcast.h"
 #include "ebb/ops/fallback.h"
 #include "ebb/ops/impl/copies.h"
-#include "ebb/ops/impl/reduce/reduce.h"
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/impl/stretched.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/random_part.h"
+#include "ebb/ops/reduce.h"
 #include "ebb/ops/view_of.h"
 
 namespace ebb::ops::impl {
@@ -33,7 +33,7 @@ Tensor empty_like(const Tensor& input) {
 void check_range(const Tensor& values, double most, const char* complaint) {
   if (values.numel() == 0 || is_meta(values)) return;
   const Tensor once = without_repeats(values);
-  const double low = min(once).item<double>(), high = max(once).item<double>();
+  const double low = ops::min(once).item<double>(), high = ops::max(once).item<double>();
   const bool is_finite = low > -INFINITY && high < INFINITY;
   if (std::isnan(low) || (is_finite && low >= 0 && high <= most)) return;
   throw ValueError(str(complaint, ", got values from ", low, " to ", high));

@@ -246,45 +246,31 @@ const char* greatest_of(DType dtype, Compute compute) {
   return kTexts[static_cast<int>(compute)];
 }
 
+/// What a reduction begins with, where the row says LEAST or GREATEST.
+const char* init_of(const ReductionRow& row, DType dtype, Compute compute) {
+  const std::string_view init = row.init;
+  if (init == "LEAST") return least_of(dtype, compute);
+  return init == "GREATEST" ? greatest_of(dtype, compute) : row.init;
+}
+
 }  // namespace
+
+void run_reduction_row(uint32_t number, const Context& context, const TensorView& input,
+                       const TensorView& out) {
+  const ReductionRow& row = kReductionRows[number];
+  const Compute compute = compute_of(out.dtype);
+  run_reduction({.number = kFirstReductionRow + number,
+                 .op = row.name,
+                 .init = init_of(row, input.dtype, compute),
+                 .map = row.map,
+                 .combine = row.combine,
+                 .finish = row.finish,
+                 .compute = compute},
+                context, input, out);
+}
 
 void run_sum(const Context& context, const TensorView& input, const TensorView& out) {
   run_reduction({.number = 0, .op = "sum", .compute = compute_of(out.dtype)}, context, input, out);
-}
-
-void run_mean(const Context& context, const TensorView& input, const TensorView& out) {
-  run_reduction(
-      {.number = 1, .op = "mean", .finish = "x / (C)count", .compute = compute_of(input.dtype)},
-      context, input, out);
-}
-
-void run_prod(const Context& context, const TensorView& input, const TensorView& out) {
-  run_reduction({.number = 2,
-                 .op = "prod",
-                 .init = "1",
-                 .combine = "x * y",
-                 .compute = compute_of(out.dtype)},
-                context, input, out);
-}
-
-void run_amax(const Context& context, const TensorView& input, const TensorView& out) {
-  const Compute compute = compute_of(input.dtype);
-  run_reduction({.number = 3,
-                 .op = "amax",
-                 .init = least_of(input.dtype, compute),
-                 .combine = "larger(x, y)",
-                 .compute = compute},
-                context, input, out);
-}
-
-void run_amin(const Context& context, const TensorView& input, const TensorView& out) {
-  const Compute compute = compute_of(input.dtype);
-  run_reduction({.number = 4,
-                 .op = "amin",
-                 .init = greatest_of(input.dtype, compute),
-                 .combine = "smaller(x, y)",
-                 .compute = compute},
-                context, input, out);
 }
 
 namespace {

@@ -5,6 +5,8 @@
 // decides how many items share a row.
 #pragma once
 
+#include <span>
+
 #include "ebb/devices/launch/dtype_text.h"
 #include "ebb/devices/launch/kernel_cache.h"
 #include "ebb/kernels/signatures.h"
@@ -32,22 +34,40 @@ struct Reduction {
 /// Where the numbers begin that other families give their reductions.
 inline constexpr uint32_t kFirstLossReduction = 16;
 inline constexpr uint32_t kFirstNormReduction = 24;
+inline constexpr uint32_t kFirstReductionRow = 64;
 
 /// Queues the reduction of `input` over each dim where `out`, of the same ndim, has size 1.
 void run_reduction(const Reduction& work, const kernels::Context& context,
                    const kernels::TensorView& input, const kernels::TensorView& out);
 
-// kernels::ReduceKernel
+/// For which dtypes a row is offered: all but complex ones, or floating ones.
+enum class DTypesOfRow : uint8_t { ordered, floating };
+
+/// A row of kind reduce of the op table. Ops ask for the operand's dtype before they widen it.
+struct ReductionRow {
+  const char* name;
+  uint32_t signature;
+  DTypesOfRow dtypes;
+  const char *init, *map, *combine, *finish;  // of Reduction; LEAST, GREATEST: ends of the dtype
+  kernels::ReduceKernel function;
+};
+
+/// All rows, by name. Generated.
+extern const ReductionRow kReductionRows[];
+std::span<const ReductionRow> reduction_rows();
+
+/// Runs row `number`: what the functions of rows do.
+void run_reduction_row(uint32_t number, const kernels::Context& context,
+                       const kernels::TensorView& input, const kernels::TensorView& out);
+template <uint32_t number>
+void reduction_row(const kernels::Context& context, const kernels::TensorView& input,
+                   const kernels::TensorView& out) {
+  run_reduction_row(number, context, input, out);
+}
+
+/// kernels::ReduceKernel
 void run_sum(const kernels::Context&, const kernels::TensorView& input,
              const kernels::TensorView& out);
-void run_mean(const kernels::Context&, const kernels::TensorView& input,
-              const kernels::TensorView& out);
-void run_prod(const kernels::Context&, const kernels::TensorView& input,
-              const kernels::TensorView& out);
-void run_amax(const kernels::Context&, const kernels::TensorView& input,
-              const kernels::TensorView& out);
-void run_amin(const kernels::Context&, const kernels::TensorView& input,
-              const kernels::TensorView& out);
 // kernels::VarKernel
 void run_var(const kernels::Context&, const kernels::TensorView& input, double correction,
              const kernels::TensorView& out);

@@ -1,4 +1,4 @@
-// ebb/ops/impl/reduce/reduce.h -- bodies of reductions.
+// ebb/ops/impl/reduce/reduce.h -- bodies of reductions that are not of kind reduce.
 #pragma once
 
 #include <optional>
@@ -8,29 +8,9 @@
 
 namespace ebb::ops::impl {
 
-/// Integers and bool sum to int64 unless `dtype` says otherwise. No dim, or an empty list: all.
-EBB_API Tensor sum(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
-                   std::optional<DType> dtype);
-EBB_API Tensor mean(const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
-                    std::optional<DType> dtype);
-/// The largest of all elements;
-/// Integers and bool multiply to int64 unless `dtype` says otherwise.
-EBB_API Tensor prod(const Tensor& input, std::optional<DType> dtype);
-EBB_API Tensor prod(const Tensor& input, int64_t dim, bool keepdim, std::optional<DType> dtype);
-
-/// Whether an element, or every one, is not 0; how many are. No dim, or an empty list: all.
-EBB_API Tensor any(const Tensor& input, std::optional<IntSpan> dim, bool keepdim);
-EBB_API Tensor all(const Tensor& input, std::optional<IntSpan> dim, bool keepdim);
-EBB_API Tensor count_nonzero(const Tensor& input, std::optional<IntSpan> dim);
-
-/// Throws ValueError for a tensor without elements. NaN wins, here and below.
-EBB_API Tensor max(const Tensor& input);
-EBB_API Tensor min(const Tensor& input);
 /// Values and the index of their first occurrence. Throws IndexError for a dim of size 0.
 EBB_API std::tuple<Tensor, Tensor> max(const Tensor& input, int64_t dim, bool keepdim);
 EBB_API std::tuple<Tensor, Tensor> min(const Tensor& input, int64_t dim, bool keepdim);
-EBB_API Tensor amax(const Tensor& input, std::optional<IntSpan> dim, bool keepdim);
-EBB_API Tensor amin(const Tensor& input, std::optional<IntSpan> dim, bool keepdim);
 /// The index of the first occurrence, along `dim` or in row-major order.
 EBB_API Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim);
 EBB_API Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim);

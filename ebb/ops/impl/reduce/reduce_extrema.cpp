@@ -1,10 +1,8 @@
-// ebb/ops/impl/reduce/reduce_extrema.cpp -- largest and smallest elements and where they are.
+// ebb/ops/impl/reduce/reduce_extrema.cpp -- where the largest and smallest elements are.
 //
 // Of no elements there is no largest one: every op here refuses them.
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
-#include "ebb/kernels/tables/amax.h"
-#include "ebb/kernels/tables/amin.h"
 #include "ebb/kernels/tables/max_dim.h"
 #include "ebb/kernels/tables/min_dim.h"
 #include "ebb/ops/impl/copies.h"
@@ -14,22 +12,7 @@
 namespace ebb::ops::impl {
 namespace {
 
-using ReduceTable = kernels::KernelTable<kernels::ReduceKernel>;
 using MaxDimTable = kernels::KernelTable<kernels::MaxDimKernel>;
-
-Tensor of_everything(const char* op, const ReduceTable& table, const Tensor& input) {
-  if (input.numel() == 0) {
-    throw ValueError(str(op, ": needs at least one element, got ", infer::describe(input)));
-  }
-  return reduced(op, table, input, infer::dim_mask(op, {}, input), false);
-}
-
-Tensor over_dim_list(const char* op, const ReduceTable& table, const Tensor& input,
-                     std::optional<IntSpan> dim, bool keepdim) {
-  const infer::DimMask mask = infer::dim_mask(op, dim, input);
-  check_not_empty(str(op, ":"), input, mask);
-  return reduced(op, table, input, mask, keepdim);
-}
 
 std::tuple<Tensor, Tensor> along(const char* op, const MaxDimTable& table, const Tensor& input,
                                  int64_t dim, bool keepdim) {
@@ -71,21 +54,11 @@ Tensor where_found(const char* op, const MaxDimTable& table, const Tensor& input
 
 }  // namespace
 
-Tensor max(const Tensor& input) { return of_everything("max", kernels::amax_kernels, input); }
-Tensor min(const Tensor& input) { return of_everything("min", kernels::amin_kernels, input); }
-
 std::tuple<Tensor, Tensor> max(const Tensor& input, int64_t dim, bool keepdim) {
   return along("max", kernels::max_dim_kernels, input, dim, keepdim);
 }
 std::tuple<Tensor, Tensor> min(const Tensor& input, int64_t dim, bool keepdim) {
   return along("min", kernels::min_dim_kernels, input, dim, keepdim);
-}
-
-Tensor amax(const Tensor& input, std::optional<IntSpan> dim, bool keepdim) {
-  return over_dim_list("amax", kernels::amax_kernels, input, dim, keepdim);
-}
-Tensor amin(const Tensor& input, std::optional<IntSpan> dim, bool keepdim) {
-  return over_dim_list("amin", kernels::amin_kernels, input, dim, keepdim);
 }
 
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {

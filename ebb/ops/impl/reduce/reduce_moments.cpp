@@ -14,6 +14,7 @@
 #include "ebb/ops/impl/reduce/reduced_shape.h"
 #include "ebb/ops/impl/shape.h"
 #include "ebb/ops/pointwise.h"
+#include "ebb/ops/reduce.h"
 
 namespace ebb::ops::impl {
 namespace {
@@ -47,10 +48,10 @@ Tensor complex_var(const char* op, const Tensor& input, std::optional<IntSpan> d
 
 /// log(sum(exp(input))) of complex numbers, the largest real part taken out.
 Tensor complex_logsumexp(const Tensor& input, IntSpan dim, bool keepdim) {
-  if (input.numel() == 0) return ops::log(sum(input, dim, keepdim, std::nullopt));
-  const Tensor top = amax(real(input), dim, true);
+  if (input.numel() == 0) return ops::log(ops::sum(input, dim, keepdim, std::nullopt));
+  const Tensor top = ops::amax(real(input), dim, true);
   const Tensor level = ops::where(ops::isfinite(top), top, Scalar(0));
-  const Tensor total = sum(ops::exp(ops::sub(input, level)), dim, keepdim, std::nullopt);
+  const Tensor total = ops::sum(ops::exp(ops::sub(input, level)), dim, keepdim, std::nullopt);
   return ops::add(ops::log(total), reshape(level, total.sizes()));
 }
 

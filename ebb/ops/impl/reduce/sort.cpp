@@ -1,5 +1,4 @@
-// ebb/ops/impl/reduce/sort.cpp -- sorts, searches and running sums: checks, memory, then the
-// kernel.
+// ebb/ops/impl/reduce/sort.cpp -- sorts and searches: checks, memory, then the kernel.
 //
 // A 0-d tensor counts as one of shape [1] here, as in PyTorch.
 #include "ebb/ops/impl/reduce/sort.h"
@@ -10,7 +9,6 @@
 #include "ebb/core/tensor/tensor_name.h"
 #include "ebb/kernels/signatures.h"
 #include "ebb/kernels/tables/nth.h"
-#include "ebb/kernels/tables/scan.h"
 #include "ebb/kernels/tables/search.h"
 #include "ebb/kernels/tables/sort.h"
 #include "ebb/ops/impl/copies.h"
@@ -147,33 +145,6 @@ Tensor search_in_order(const Tensor& sorted_sequence, const Tensor& input, bool 
            value_shape.over(out));
   }
   return out_int32 ? as_dtype(out, DType::int32) : out;
-}
-
-namespace {
-
-Tensor scan(const char* op, const Tensor& input, int64_t dim, bool reversed, DType dtype) {
-  const int axis = normalize_dim(op, dim, input);
-  const auto kernel = kernel_for(op, kernels::scan_kernels, input, dtype);
-  // Each element is read before its sum is written: converted ones turn into sums where they are.
-  const bool is_converted = dtype != input.dtype();
-  const Tensor out = is_converted ? cast(input, dtype) : empty_like(input, dtype);
-  const Tensor& source = is_converted ? out : input;
-  const Geometry from = at_least_1d(source), to = at_least_1d(out);
-  kernel(context_of(input), from.over(source), axis, reversed, to.over(out));
-  return out;
-}
-
-}  // namespace
-
-Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
-  const DType natural = is_differentiable(input.dtype()) ? input.dtype() : DType::int64;
-  const DType wanted = dtype.value_or(natural);
-  const DType computed = is_differentiable(wanted) ? wanted : DType::int64;
-  return as_dtype(scan("cumsum", input, dim, false, computed), wanted);
-}
-
-Tensor cumsum_reversed(const Tensor& input, int64_t dim) {
-  return scan("cumsum_reversed", input, dim, true, input.dtype());
 }
 
 }  // namespace ebb::ops::impl

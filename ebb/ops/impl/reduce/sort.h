@@ -1,4 +1,4 @@
-// ebb/ops/impl/reduce/sort.h -- bodies of sorts, searches and running sums.
+// ebb/ops/impl/reduce/sort.h -- bodies of sorts and searches.
 #pragma once
 
 #include <optional>
@@ -22,10 +22,5 @@ EBB_API std::tuple<Tensor, Tensor> median(const Tensor& input, int64_t dim, bool
 
 EBB_API Tensor search_in_order(const Tensor& sorted_sequence, const Tensor& input, bool out_int32,
                                bool right);
-
-/// Integers and bool sum to int64 unless `dtype` says otherwise.
-EBB_API Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype);
-/// The sum of each element and those behind it.
-EBB_API Tensor cumsum_reversed(const Tensor& input, int64_t dim);
 
 }  // namespace ebb::ops::impl

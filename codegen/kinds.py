@@ -1,0 +1,91 @@
+# codegen/kinds.py -- `kind` of a row: what its body in ebb::ops calls, and with what.
+#
+# A kind has one body by hand (ebb/ops/impl/reduce/reduction.h), which takes what the row says as a
+# rule. Start reading at body_of().
+"""Bodies of rows that have a kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen.signature import SchemaError, Signature
+
+# What `dtype` may say, by kind.
+DTYPES = {
+    "reduce": ("same", "widened", "floating", "truth", "counted"),
+    "scan": ("same", "widened"),
+}
+KERNELS = {"reduce": ("ReduceKernel",), "scan": ("ScanKernel", "RunningExtremumKernel")}
+NOTHING = {"": "computed", "true": "yes", "refused": "refused"}
+HEADER = "ebb/ops/impl/reduce/reduction.h"
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a row of some kind says of its body."""
+
+    kind: str
+    dtype: str
+    nothing: str = ""  # of no elements: refused, true, or empty: what the kernel makes
+    flag: bool = False  # what the kernel of a scan is told
+
+    @property
+    def device_dtypes(self) -> str:
+        """The class of dtypes for which a device has the kernel."""
+        return "floating" if self.dtype == "floating" else "ordered"
+
+    def call(self, signature: Signature, kernel: str) -> str:
+        """The body, as an expression of C++."""
+        table = f"kernels::{kernel}_kernels"
+        params = {param.name: param for param in signature.params}
+        dtype = "dtype" if "dtype" in params else "std::nullopt"
+        if self.kind == "scan":
+            rule = f'{{"{signature.name}", impl::ReducedDType::{self.dtype}}}'
+            flag = "true" if self.flag else "false"
+            return f"impl::run_scan({rule}, {table}, input, dim, {dtype}, {flag})"
+        has_dim = "true" if "dim" in params else "false"
+        rule = (
+            f'{{"{signature.name}", impl::ReducedDType::{self.dtype}, '
+            f"impl::OfNothing::{NOTHING[self.nothing]}, {has_dim}}}"
+        )
+        dim = "std::nullopt"
+        if "dim" in params:
+            dim = "IntSpan(&dim, 1)" if params["dim"].type.name == "int" else "dim"
+        keepdim = "keepdim" if "keepdim" in params else "false"
+        return f"impl::run_reduction({rule}, {table}, input, {dim}, {keepdim}, {dtype})"
+
+
+# The parameters that a kind knows, with the types they may have.
+PARAMS = {
+    "reduce": {
+        "input": ("Tensor",),
+        "dim": ("int", "int[]", "int[]?"),
+        "keepdim": ("bool",),
+        "dtype": ("dtype?",),
+    },
+    "scan": {"input": ("Tensor",), "dim": ("int",), "dtype": ("dtype?",)},
+}
+
+
+def body_of(kind: str, values: dict, signature: Signature, kernels: tuple[str, ...]) -> Body | None:
+    """The body of a row whose kernels are of these types; None if it has no kind."""
+    if not kind:
+        return None
+    known = PARAMS[kind]
+    for param in signature.params:
+        if param.type.name not in known.get(param.name, ()):
+            texts = ", ".join(f"{'|'.join(types)} {name}" for name, types in known.items())
+            raise SchemaError(
+                f"`kind: {kind}` knows parameters {texts}; got {param.type.name} {param.name}"
+            )
+    if len(kernels) != 1 or kernels[0] not in KERNELS[kind]:
+        raise SchemaError(
+            f"`kind: {kind}` needs one kernel, of type {' or '.join(KERNELS[kind])}, "
+            f"got {', '.join(kernels) or 'none'}"
+        )
+    if values["dtype"] not in DTYPES[kind]:
+        raise SchemaError(
+            f"`dtype` of `kind: {kind}` needs one of {', '.join(DTYPES[kind])}, "
+            f"got {values['dtype']!r}"
+        )
+    return Body(kind, values["dtype"], values["nothing"], values["flag"])
