@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from codegen.cpp import Form, environment, forms, kernel_header, written_header
-from codegen.kinds import HEADER
 from codegen.model import Family, Op
 
 
@@ -22,7 +21,9 @@ class Body:
     def call(self) -> str:
         """What the function calls if its op is not pointwise."""
         if self.op.body:
-            return self.op.body.call(self.op.signature, self.op.kernels[0].name)
+            return self.op.body.call(
+                self.form.name, self.form.names, self.op.signature, self.op.kernels[0]
+            )
         return f"impl::{self.form.name}({self.form.arguments})"
 
     @property
@@ -102,12 +103,9 @@ def emit(family: Family) -> dict[str, str]:
 
 def _bodies_headers(family: Family, ops: list[Op]) -> list[str]:
     """What declares the bodies of a family that are not pointwise."""
-    own = (
-        [written_header("ebb/ops/impl", family.name)]
-        if any(op.is_impl and not op.body for op in ops)
-        else []
-    )
-    return sorted([*own, *([HEADER] if any(op.body for op in ops) else [])])
+    by_hand = any(op.is_impl and not op.body for op in ops)
+    own = {written_header("ebb/ops/impl", family.name)} if by_hand else set()
+    return sorted(own | {op.body.header for op in ops if op.body})
 
 
 def _uses_reduction(ops: list[Op]) -> bool:

@@ -27,6 +27,21 @@ TABLE = """\
   grad: none
   test: {none: a test}
 
+- op: peak(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+  doc: A test.
+  kind: reduce
+  kernel: MaxDimKernel peak
+  grad: none
+  test: {none: a test}
+
+- op: put(Tensor input, int dim, Tensor index, Tensor src) -> Tensor out
+  doc: A test.
+  kind: index
+  kernel: ScatterKernel put
+  inplace: true
+  grad: none
+  test: {none: a test}
+
 - op: back(Tensor input, int dim) -> Tensor out
   doc: A test.
   kind: scan
@@ -48,6 +63,19 @@ def test_the_body_of_a_reduction_is_what_its_row_says(family):
     assert '#include "ebb/ops/impl/little.h"' not in text
 
 
+def test_a_reduction_with_places_has_two_results(family):
+    text = emit_ops(family)["ebb/ops/little.cpp"]
+    assert 'impl::run_extremum("peak", kernels::peak_kernels, input, dim, keepdim);' in text
+
+
+def test_a_row_of_kind_index_writes_a_copy_or_in_place(family):
+    text = emit_ops(family)["ebb/ops/little.cpp"]
+    kernel = "kernels::put_kernels"
+    assert f'impl::run_index<impl::ScatterWrite>("put", {kernel}, input, dim, index, src);' in text
+    assert f'impl::run_index_<impl::ScatterWrite>("put_", {kernel}, self, dim, index, s' in text
+    assert '#include "ebb/ops/impl/index_write.h"' in text
+
+
 def test_a_scan_is_told_its_flag(family):
     text = emit_ops(family)["ebb/ops/little.cpp"]
     rule = '{"back", impl::ReducedDType::same}'
@@ -65,7 +93,11 @@ def test_the_parts_of_a_reduction_are_its_kernel_of_devices(family):
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ("kind: reduce", "kind: redcue", "4: squares: `kind` needs one of reduce, scan, got 'redc"),
+        (
+            "kind: reduce",
+            "kind: redcue",
+            "4: squares: `kind` needs one of reduce, scan, index, got 'redc",
+        ),
         ("int dim,", "float dim,", "4: squares: `kind: reduce` knows parameters Tensor input, int"),
         (
             "ReduceKernel sq",

@@ -1,5 +1,5 @@
-// ebb/ops/impl/index.cpp -- gather, scatter, index_select, index_add, index_copy: checks, then the
-// kernel.
+// ebb/ops/impl/index.cpp -- gather, index_select and the writes of rows of kind index: checks, then
+// the kernel.
 //
 // A 0-d tensor counts as one of shape [1] here, as in PyTorch.
 #include "ebb/ops/impl/index.h"
@@ -11,15 +11,9 @@
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/kernels/tables/fill.h"
 #include "ebb/kernels/tables/gather.h"
-#include "ebb/kernels/tables/index_add.h"
-#include "ebb/kernels/tables/index_copy.h"
 #include "ebb/kernels/tables/index_select.h"
-#include "ebb/kernels/tables/scatter.h"
-#include "ebb/kernels/tables/scatter_add.h"
-#include "ebb/kernels/tables/scatter_amax.h"
-#include "ebb/kernels/tables/scatter_amin.h"
-#include "ebb/kernels/tables/scatter_prod.h"
 #include "ebb/ops/impl/copies.h"
+#include "ebb/ops/impl/index_write.h"
 #include "ebb/ops/index_check.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/prepare.h"
@@ -37,9 +31,6 @@ Tensor index_for(const char* op, const Tensor& input, const Tensor& index, int64
   if (!is_on_host(index)) check_index_range(op, "index", converted, size);
   return converted;
 }
-
-/// Whose memory an op writes: if it is the user's, errors of the index have to come before.
-enum class Target : uint8_t { fresh, in_place };
 
 /// Whether what is written is kept meanwhile, since it is far smaller than the index: cheaper than
 /// to look at the index twice, where memory is what takes the time.
@@ -95,8 +86,6 @@ struct Source {
   bool is_number = false;
 };
 
-using ScatterTable = kernels::KernelTable<kernels::ScatterAddKernel>;
-
 void scatter_into(const char* op, const ScatterTable& table, const Tensor& out, Target kind,
                   int64_t dim, const Tensor& index, const Source& src) {
   const int axis = normalize_dim(op, dim, out);
@@ -146,8 +135,21 @@ void check_slices(const char* op, const Tensor& out, int axis, const Tensor& ind
                        ", input ", infer::describe(out)));
 }
 
-void add_slices(const char* op, const Tensor& out, Target kind, int64_t dim, const Tensor& index,
-                const Tensor& source, const Scalar& alpha) {
+}  // namespace
+
+void ScatterWrite::into(const char* op, const ScatterTable& table, const Tensor& out, Target kind,
+                        int64_t dim, const Tensor& index, const Tensor& src) {
+  scatter_into(op, table, out, kind, dim, index, {src});
+}
+
+void ScatterWrite::into(const char* op, const ScatterTable& table, const Tensor& out, Target kind,
+                        int64_t dim, const Tensor& index, const Scalar& value) {
+  scatter_into(op, table, out, kind, dim, index, {number_like(op, value, out), true});
+}
+
+void SliceAddition::into(const char* op, const IndexAddTable& table, const Tensor& out, Target kind,
+                         int64_t dim, const Tensor& index, const Tensor& source,
+                         const Scalar& alpha) {
   const int axis = normalize_dim(op, dim, out);
   infer::check_ndim(op, "index", index, 0, 1);
   if (alpha.kind() > std::max(kind_of(out.dtype()), Kind::integer)) {
@@ -157,16 +159,18 @@ void add_slices(const char* op, const Tensor& out, Target kind, int64_t dim, con
   check_slices(op, out, axis, index, source);
   const Geometry target = at_least_1d(out);
   const Tensor checked = index_for(op, out, index, target.sizes[axis], kind, source.numel());
-  const auto kernel = kernel_for(op, kernels::index_add_kernels, out);
+  const auto kernel = kernel_for(op, table, out);
   write_by_index(op, out, kind, checked, target.sizes[axis], [&] {
     kernel(context_of(out), at_least_1d(checked).over(checked), at_least_1d(source).over(source),
            axis, alpha, target.over(out));
   });
 }
 
+namespace {
+
 /// Writes slices of `source`, or (an undefined source) the same number everywhere.
-void copy_slices(const char* op, const Tensor& out, Target kind, int64_t dim, const Tensor& index,
-                 const Tensor& source, const Scalar& value) {
+void copy_slices(const char* op, const IndexCopyTable& table, const Tensor& out, Target kind,
+                 int64_t dim, const Tensor& index, const Tensor& source, const Scalar& value) {
   const int axis = normalize_dim(op, dim, out);
   infer::check_ndim(op, "index", index, 0, 1);
   const bool is_number = !source.defined();
@@ -177,19 +181,24 @@ void copy_slices(const char* op, const Tensor& out, Target kind, int64_t dim, co
   slices.sizes[axis] = index.numel();
   if (is_number) std::fill_n(slices.strides, slices.ndim, 0);
   const Tensor checked = index_for(op, out, index, target.sizes[axis], kind, slices.numel());
-  const auto kernel = kernel_for(op, kernels::index_copy_kernels, out);
+  const auto kernel = kernel_for(op, table, out);
   write_by_index(op, out, kind, checked, target.sizes[axis], [&] {
     kernel(context_of(out), at_least_1d(checked).over(checked), slices.over(from), axis,
            target.over(out));
   });
 }
 
-/// `operand`, copied if writing `self` could change it meanwhile.
-Tensor apart_from(const Tensor& self, const Tensor& operand) {
-  return may_overlap(self, operand) ? clone(operand) : operand;
+}  // namespace
+
+void SliceCopy::into(const char* op, const IndexCopyTable& table, const Tensor& out, Target kind,
+                     int64_t dim, const Tensor& index, const Tensor& source) {
+  copy_slices(op, table, out, kind, dim, index, source, 0);
 }
 
-}  // namespace
+void SliceCopy::into(const char* op, const IndexCopyTable& table, const Tensor& out, Target kind,
+                     int64_t dim, const Tensor& index, const Scalar& value) {
+  copy_slices(op, table, out, kind, dim, index, {}, value);
+}
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   const int axis = normalize_dim("gather", dim, input);
@@ -203,42 +212,6 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   with_index("gather", "index", places, source.sizes[axis], [&] {
     kernel(context_of(input), source.over(input), axis, where.over(places), target.over(out));
   });
-  return out;
-}
-
-Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  const Tensor out = clone(input);
-  scatter_into("scatter_add", kernels::scatter_add_kernels, out, Target::fresh, dim, index, {src});
-  return out;
-}
-
-const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
-                           const Tensor& src) {
-  check_writable("scatter_add_", self);
-  scatter_into("scatter_add_", kernels::scatter_add_kernels, self, Target::in_place, dim,
-               apart_from(self, index), {apart_from(self, src)});
-  note_write("scatter_add_", self);
-  return self;
-}
-
-Tensor scatter_prod(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  const Tensor out = clone(input);
-  scatter_into("scatter_prod", kernels::scatter_prod_kernels, out, Target::fresh, dim, index,
-               {src});
-  return out;
-}
-
-Tensor scatter_amax(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  const Tensor out = clone(input);
-  scatter_into("scatter_amax", kernels::scatter_amax_kernels, out, Target::fresh, dim, index,
-               {src});
-  return out;
-}
-
-Tensor scatter_amin(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  const Tensor out = clone(input);
-  scatter_into("scatter_amin", kernels::scatter_amin_kernels, out, Target::fresh, dim, index,
-               {src});
   return out;
 }
 
@@ -266,80 +239,6 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
     check_index_range("index_select", "index", places, source.sizes[axis]);
   }
   return out;
-}
-
-Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
-                 const Scalar& alpha) {
-  const Tensor out = clone(input);
-  add_slices("index_add", out, Target::fresh, dim, index, source, alpha);
-  return out;
-}
-
-const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
-                         const Scalar& alpha) {
-  check_writable("index_add_", self);
-  add_slices("index_add_", self, Target::in_place, dim, apart_from(self, index),
-             apart_from(self, source), alpha);
-  note_write("index_add_", self);
-  return self;
-}
-
-Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  const Tensor out = clone(input);
-  scatter_into("scatter", kernels::scatter_kernels, out, Target::fresh, dim, index, {src});
-  return out;
-}
-
-Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
-  const Tensor out = clone(input);
-  scatter_into("scatter", kernels::scatter_kernels, out, Target::fresh, dim, index,
-               {number_like("scatter", value, out), true});
-  return out;
-}
-
-const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  check_writable("scatter_", self);
-  scatter_into("scatter_", kernels::scatter_kernels, self, Target::in_place, dim,
-               apart_from(self, index), {apart_from(self, src)});
-  note_write("scatter_", self);
-  return self;
-}
-
-const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-  check_writable("scatter_", self);
-  scatter_into("scatter_", kernels::scatter_kernels, self, Target::in_place, dim,
-               apart_from(self, index), {number_like("scatter_", value, self), true});
-  note_write("scatter_", self);
-  return self;
-}
-
-Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
-  const Tensor out = clone(input);
-  copy_slices("index_copy", out, Target::fresh, dim, index, source, 0);
-  return out;
-}
-
-const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
-                          const Tensor& source) {
-  check_writable("index_copy_", self);
-  copy_slices("index_copy_", self, Target::in_place, dim, apart_from(self, index),
-              apart_from(self, source), 0);
-  note_write("index_copy_", self);
-  return self;
-}
-
-Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
-  const Tensor out = clone(input);
-  copy_slices("index_fill", out, Target::fresh, dim, index, {}, value);
-  return out;
-}
-
-const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
-                          const Scalar& value) {
-  check_writable("index_fill_", self);
-  copy_slices("index_fill_", self, Target::in_place, dim, apart_from(self, index), {}, value);
-  note_write("index_fill_", self);
-  return self;
 }
 
 }  // namespace ebb::ops::impl

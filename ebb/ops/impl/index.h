@@ -11,44 +11,8 @@ namespace ebb::ops::impl {
 
 /// out[i][j] = input[index[i][j]][j] for dim 0, and so on.
 EBB_API Tensor gather(const Tensor& input, int64_t dim, const Tensor& index);
-/// A copy of input to which src is added at the places that gather would read.
-EBB_API Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index,
-                           const Tensor& src);
-EBB_API Tensor scatter_prod(const Tensor& input, int64_t dim, const Tensor& index,
-                            const Tensor& src);
-EBB_API Tensor scatter_amax(const Tensor& input, int64_t dim, const Tensor& index,
-                            const Tensor& src);
-EBB_API Tensor scatter_amin(const Tensor& input, int64_t dim, const Tensor& index,
-                            const Tensor& src);
-EBB_API const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
-                                   const Tensor& src);
-
 /// The slices of input that a 1-d (or 0-d) index names, in its order.
 EBB_API Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index);
-/// A copy of input with alpha times each slice of source added to the slice that index names.
-EBB_API Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index,
-                         const Tensor& source, const Scalar& alpha);
-EBB_API const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index,
-                                 const Tensor& source, const Scalar& alpha);
-
-/// A copy of input with src written to the places that gather would read; the last of equals stays.
-EBB_API Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src);
-EBB_API Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value);
-EBB_API const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index,
-                               const Tensor& src);
-EBB_API const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index,
-                               const Scalar& value);
-
-/// A copy of input with slices of source, or a number, written where the index points.
-EBB_API Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index,
-                          const Tensor& source);
-EBB_API const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
-                                  const Tensor& source);
-EBB_API Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index,
-                          const Scalar& value);
-EBB_API const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
-                                  const Scalar& value);
-
 // index_dims.cpp: indices that count the elements of several dims in row-major order.
 
 /// The places of elements that are not zero: as one number each, and as rows of an index per dim.

@@ -11,8 +11,8 @@
 #include "ebb/kernels/tables/cast.h"
 #include "ebb/ops/impl/copies.h"
 #include "ebb/ops/impl/copy.h"
-#include "ebb/ops/impl/index.h"
 #include "ebb/ops/impl/new_tensors.h"
+#include "ebb/ops/index.h"
 #include "ebb/ops/infer.h"
 #include "ebb/ops/reduce.h"
 #include "ebb/ops/view_of.h"
@@ -164,7 +164,7 @@ Tensor strided_sum(const Tensor& grad, int64_t length, IntSpan stride, int64_t o
   if (is_meta(out)) return out;
   const Tensor row = contiguous(values);
   const Tensor flat = make_alias(row, Shape{row.numel()}, Shape{1}, row.storage_offset());
-  return index_add_(out, 0, to_device(places_of(region, offset), out.device()), flat, 1);
+  return ops::index_add_(out, 0, to_device(places_of(region, offset), out.device()), flat, 1);
 }
 
 namespace {

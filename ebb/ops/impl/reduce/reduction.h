@@ -41,6 +41,16 @@ EBB_API Tensor run_reduction(const ReductionRule& rule, const ReduceTable& table
                              const Tensor& input, std::optional<IntSpan> dim, bool keepdim,
                              std::optional<DType> dtype);
 
+using MaxDimTable = kernels::KernelTable<kernels::MaxDimKernel>;
+
+/// The element that the kernel looks for along `dim`, and where it first is. Throws IndexError for
+/// a dim of size 0.
+EBB_API std::tuple<Tensor, Tensor> run_extremum(const char* op, const MaxDimTable& table,
+                                                const Tensor& input, int64_t dim, bool keepdim);
+/// Where it is, along `dim` or in the elements one after the other.
+EBB_API Tensor run_place(const char* op, const MaxDimTable& table, const Tensor& input,
+                         std::optional<int64_t> dim, bool keepdim);
+
 using ScanTable = kernels::KernelTable<kernels::ScanKernel>;
 using RunningExtremumTable = kernels::KernelTable<kernels::RunningExtremumKernel>;
 
