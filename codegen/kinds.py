@@ -127,4 +127,5 @@ def body_of(kind: str, values: dict, signature: Signature, kernels: tuple[str, .
             f"`dtype` of `kind: {kind}` needs one of {', '.join(DTYPES[kind])}, "
             f"got {values['dtype']!r}"
         )
-    return Body(kind, values["dtype"], values["nothing"], values["flag"])
+    nothing = "refused" if kernels[0] == "MaxDimKernel" else values["nothing"]
+    return Body(kind, values["dtype"], nothing, values["flag"])

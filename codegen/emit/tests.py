@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -55,6 +56,7 @@ def row(op: Op) -> dict[str, Any]:
         "checks": [kind for kind, _ in op.checks],
         "is_composite": bool(op.composite),
         "kernels": [use.name for use in op.kernels],
+        "body": dataclasses.asdict(op.body) if op.body else None,
         "test": op.test,
     }
 

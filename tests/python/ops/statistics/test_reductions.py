@@ -1,6 +1,5 @@
 # tests/python/ops/statistics/test_reductions.py -- reductions where rows of the table do not reach:
 # zeros in a product, ties, NaN, degenerate variances and norms, long lines.
-import itertools
 import math
 
 import numpy as np
@@ -197,13 +196,6 @@ def test_softmax_of_rows_with_nan_or_nothing_but_minus_infinity_is_nan():
         assert np.isnan(out[:2].numpy()).all() and not np.isnan(out[2].numpy()).any()
 
 
-def test_any_and_all_of_nothing():
-    empty = ebb.zeros(0, 2)
-    assert not empty.any().item() and empty.all().item()
-    assert empty.any(0).tolist() == [False, False] and empty.all(0).tolist() == [True, True]
-    assert ebb.tensor([math.nan]).all().item()
-
-
 def test_norms_under_the_names_of_linalg():
     x = ebb.tensor([[1.0, -2.0, 2.0], [4.0, 0.0, -3.0]])
     assert x.norm().item() == ebb.norm(x, "fro").item() == pytest.approx(math.sqrt(34))
@@ -214,31 +206,6 @@ def test_norms_under_the_names_of_linalg():
     assert ebb.linalg.matrix_norm(x, -1, keepdim=True).tolist() == [[2.0]]
     with pytest.raises(ebb.Error, match="norm: needs a number, fro or nuc for p, got 'x'"):
         x.norm("x")
-
-
-CUT = [(300, 400), (70000, 3), (3, 70000), (2, 3, 40000), (40000, 2, 3), (130, 50, 20), (200000,)]
-
-
-@pytest.mark.parametrize("shape", CUT, ids=str)
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "bool"])
-def test_reductions_that_convert_block_by_block_agree_with_numpy(shape, dtype):
-    array = np.random.default_rng(0).integers(0, 3, shape).astype(dtype)
-    for turned, x in [
-        (array, ebb.tensor(array)),
-        (array.T, ebb.tensor(array).permute(*range(array.ndim)[::-1])),
-    ]:
-        for count in range(1, array.ndim + 1):
-            for dims in itertools.combinations(range(array.ndim), count):
-                wanted = turned.sum(dims, dtype=np.int64)
-                assert np.array_equal(x.sum(dims).numpy(), wanted)
-                assert np.array_equal(x.any(dims).numpy(), turned.any(dims))
-                assert np.array_equal(x.all(dims).numpy(), turned.all(dims))
-                nonzero = np.count_nonzero(turned, axis=dims)
-                assert np.array_equal(ebb.count_nonzero(x, dims).numpy(), nonzero)
-        wanted = turned.prod(0, dtype=np.int64)
-        assert np.array_equal(x.prod(0).numpy(), wanted)
-        wanted = turned.cumsum(0, dtype=np.int64)
-        assert np.array_equal(x.cumsum(0).numpy(), wanted)
 
 
 def test_a_norm_of_a_half_type_bends_as_in_float32():
