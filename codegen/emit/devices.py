@@ -82,13 +82,14 @@ def device_rows(families: list[Family]) -> list[DeviceRow]:
 def emit(families: list[Family]) -> dict[str, str]:
     """A file of pointwise kernels, and one of reductions."""
     rows = device_rows(families)
-    files = {
-        "pointwise/pointwise_rows.cpp": [one for one in rows if not one.op.body],
-        "reduce/reduction_rows.cpp": [one for one in rows if one.op.body],
-    }
-    return {
-        f"ebb/devices/common/{file}": environment()
-        .get_template(f"{file.rpartition('/')[2]}.j2")
-        .render(path=f"ebb/devices/common/{file}", rows=chosen)
-        for file, chosen in files.items()
-    }
+    template = environment().get_template("device_rows.cpp.j2")
+    files = {}
+    for what, header, is_body in (
+        ("pointwise kernels", "pointwise/pointwise.h", False),
+        ("reductions", "reduce/reduce.h", True),
+    ):
+        room = header.partition("/")[0]
+        path = f"ebb/devices/common/{room}/{'reduction' if is_body else room}_rows.cpp"
+        chosen = [one for one in rows if bool(one.op.body) is is_body]
+        files[path] = template.render(path=path, what=what, header=header, rows=chosen)
+    return files
