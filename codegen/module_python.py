@@ -74,10 +74,15 @@ class PythonModule:
     def check(self, option: Option) -> str:
         """The function of ebb.nn._options that looks at a value; empty if none does."""
         if option.checked_by:
-            return option.checked_by
+            return option.checked_by.partition("(")[0]
         if not option.is_checked:
             return ""
         return "choice" if option.choices else CHECKS[option.type]
+
+    def check_args(self, option: Option) -> list[str]:
+        """What that function gets beside the value: "2" of `counts(2)`."""
+        given = option.checked_by.partition("(")[2].removesuffix(")")
+        return [given] if given else []
 
     @property
     def passed(self) -> list[str]:
@@ -86,11 +91,13 @@ class PythonModule:
         passed = self._inputs
         weights = [weight.name for weight in self.row.weights]
         options = {one.name: one for one in self.row.options if not one.is_own}
-        wanted = [*options, *weights, *(["training"] if "training" in order else [])]
-        if "training" in order or weights:
+        fixed = self.row.fixed
+        wanted = [*options, *weights, *fixed, *(["training"] if "training" in order else [])]
+        if "training" in order or weights or fixed:
             wanted.sort(key=order.index)
         for name in wanted:
             value = f"self.{options[name].attribute if name in options else name}"
+            value = _literal(fixed[name]) if name in fixed else value
             param = self.row.params[order.index(name)]
             is_next = order[len(passed)] == name and not param.keyword_only
             if self.averages and order.index(name) >= order.index(self.row.op.averaging):

@@ -20,7 +20,9 @@ from codegen.signature import TYPES, Param, SchemaError, parse_signature
 
 HEADER = ("doc", "includes", "args", "base", "shown", "returns", "modules")
 KEYS = ("module", "op", "function", "doc", "args", "base", "shown", "check", "if_none", "choices",
-        "annotations", "attributes", "named", "example", "own", "as", "parameters")  # fmt: skip
+        "annotations", "attributes", "named", "example", "own", "as", "parameters", "fixed",
+        "channels")  # fmt: skip
+LAST_DIMS = {1: "last dim", 2: "last two dims", 3: "last three dims"}  # `{dims}` in rows for each
 # Options of every module with parameters, and what their documentation is unless a row says more.
 PLACES = {"device": "Where they are; the default one if None.",
           "dtype": "Of the parameters; the default one if None."}  # fmt: skip
@@ -86,6 +88,8 @@ class Module:
     op: Op | None = None
     named: dict[str, str] = field(default_factory=dict)  # inputs that Python's forward() renames
     weights: list[Weight] = field(default_factory=list)
+    fixed: dict[str, str] = field(default_factory=dict)  # what its function is always given
+    channels: int = 0  # how many dims follow the channels of its input; 0: it takes any
 
     @property
     def is_in_cpp(self) -> bool:
@@ -129,8 +133,52 @@ def load_rows(
 def _load_file(path: Path, ops: dict[str, Op]) -> ModuleFamily:
     shown = f"ops/modules/{path.name}"
     header, rows = load_rows(path, shown, HEADER, "modules")
-    modules = [_Row(place, values, header, ops).to_module() for place, values in rows]
+    modules = [
+        _Row(place, values, header, ops).to_module()
+        for place, row in rows
+        for values in _by_dims(row)
+    ]
     return ModuleFamily(path.stem, shown, header.get("doc", ""), modules)
+
+
+def _by_dims(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each number of dims, of one that stands for several."""
+    if "dims" not in row:
+        return [row]
+    plain = {key: value for key, value in row.items() if key != "dims"}
+    return [_of_dims(plain, dims) for dims in row["dims"]]
+
+
+def _of_dims(value: Any, dims: int) -> Any:
+    """A value of a row as it reads for a number of dims.
+
+    Values of its example are those for one, shapes those for three.
+    """
+    if isinstance(value, str):
+        return value.replace("{d}", str(dims)).replace("{dims}", LAST_DIMS[dims])
+    if isinstance(value, list):
+        return [_of_dims(one, dims) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"last"}:
+        return [1] * (dims - 1) + [value["last"]] if dims > 1 else value["last"]
+    made = {key: _of_dims(one, dims) for key, one in value.items()}
+    if "out_shape" in made:  # written for three
+        made["shapes"] = [shape[: len(shape) - 3 + dims] for shape in made["shapes"]]
+        made["out_shape"] = made["out_shape"][: len(made["out_shape"]) - 3 + dims]
+    if "inputs" in made and "out" in made:
+        made["inputs"] = [_with_dims(one, dims) for one in made["inputs"]]
+        made["out"] = _with_dims(made["out"], dims)
+    return made
+
+
+def _with_dims(values: Any, dims: int) -> Any:
+    """Nested lists with further dims of size 1 before the last."""
+    if isinstance(values[0], list):
+        return [_with_dims(one, dims) for one in values]
+    for _ in range(dims - 1):
+        values = [values]
+    return values
 
 
 class _Row:
@@ -174,6 +222,8 @@ class _Row:
             op=op,
             named=self.values.get("named", {}),
             weights=weights,
+            fixed=self.values.get("fixed", {}),
+            channels=int(self.values.get("channels", 0)),
         )  # fmt: skip
 
     def inherited(self, key: str, default: str) -> str:

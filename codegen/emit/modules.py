@@ -34,6 +34,9 @@ def row_of(module: Module, family: ModuleFamily) -> dict[str, Any]:
         "example": module.example,
         "is_op": module.op is not None,
         "parameters": [one.name for one in module.weights],
+        "fixed": module.fixed,
+        "params": [one.name for one in module.params],
+        "channels": module.channels,
     }  # fmt: skip
 
 
@@ -62,7 +65,7 @@ def emit(families: list[ModuleFamily]) -> dict[str, str]:
             has_sequence=any("Sequence" in text for one in rows for text in one.parameters),
             has_error=any(one.checks for one in rows),
             has_check=any(one.check(option) for one in rows for option in one.row.options)
-            or any(one.row.weights for one in rows),
+            or any(one.row.weights or one.row.channels for one in rows),
             has_weights=any(one.row.weights for one in rows),
             starts_plainly=any("init." in two["start"] for one in rows for two in one.weights),
         )

@@ -92,6 +92,26 @@ modules:
     assert "ebb/nn/some.h" not in files
 
 
+def test_a_row_of_several_dims_is_a_module_for_each(tmp_path):
+    row = """\
+doc: some modules
+args: {kernel_size: Size.}
+modules:
+  - module: Most{d}d(kernel_size)
+    dims: [1, 3]
+    op: "max_pool{d}d"
+    doc: Most of the {dims}.
+    example: {options: {kernel_size: {last: 2}}, inputs: [[[1.0, 2.0]]], out: [[2.0]]}
+"""
+    (family,) = loaded(tmp_path, row)
+    one, three = family.modules
+    assert (one.name, one.function, one.doc) == ("Most1d", "max_pool1d", "Most of the last dim.")
+    assert (three.name, three.op.name) == ("Most3d", "max_pool3d")
+    assert one.example == {"options": {"kernel_size": 2}, "inputs": [[[1.0, 2.0]]], "out": [[2.0]]}
+    assert three.example == {"options": {"kernel_size": [1, 1, 2]},
+                             "inputs": [[[[[1.0, 2.0]]]]], "out": [[[[2.0]]]]}  # fmt: skip
+
+
 def test_the_generated_python_parses_and_is_no_wider_than_what_is_written():
     files = modules.emit(load_modules(ROOT / "ops" / "modules", FAMILIES))
     for name, text in files.items():

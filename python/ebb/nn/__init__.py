@@ -5,6 +5,8 @@
 layers. functional/ has plain functions, init.py starting values.
 """
 
+import sys as _sys
+
 from ebb._base.lazy import LazyPackage as _LazyPackage
 from ebb.nn import (
     activations,
@@ -23,7 +25,6 @@ from ebb.nn import (
     pooling,
     responses,
     unpooling,
-    upsampling,
     utils,
 )
 from ebb.nn.activations import *
@@ -84,10 +85,10 @@ from ebb.nn.transformer import (
     TransformerEncoderLayer,
 )
 from ebb.nn.unpooling import *
-from ebb.nn.upsampling import *
 
 grad: _LazyPackage = _LazyPackage("ebb.nn.grad")
 modules: _LazyPackage = _LazyPackage("ebb.nn.modules")
+_sys.modules["ebb.nn.upsampling"] = folding  # pickles of ebb before 0.2 name it
 
 __all__ = [
     "Module",
@@ -156,4 +157,3 @@ __all__ += parallel.__all__
 __all__ += pooling.__all__
 __all__ += responses.__all__
 __all__ += unpooling.__all__
-__all__ += upsampling.__all__

@@ -112,3 +112,19 @@ class _AdaptiveMaxPoolNd(Options):
 
 class Norm(Options):
     """Base of layers that normalise."""
+
+
+class _CircularPadNd(Options):
+    """Base of layers that put elements of the other end around the last dims."""
+
+
+class _ConstantPadNd(Options):
+    """Base of layers that put a value around the last dims."""
+
+
+class _ReflectionPadNd(Options):
+    """Base of layers that mirror the last dims at their ends."""
+
+
+class _ReplicationPadNd(Options):
+    """Base of layers that repeat elements at the ends of the last dims."""

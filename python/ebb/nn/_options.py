@@ -98,6 +98,27 @@ def sizes(owner: Module, name: str, value: Any) -> tuple[int, ...]:
     return shape
 
 
+def counts(owner: Module, name: str, value: Any, dims: int) -> tuple[int, ...]:
+    """Return two counts for each dim, before and after it; one number stands for all."""
+    given = integers(owner, name, value)
+    all_of_them = [given] * (2 * dims) if hasattr(given, "__index__") else given
+    made = tuple(operator.index(one) for one in all_of_them)
+    if len(made) != 2 * dims:
+        raise _C.ValueError(
+            f"{type(owner).__name__}: {name} needs one number or {2 * dims}, got {list(made)}"
+        )
+    return made
+
+
+def channels(owner: Module, input: Tensor, dims: int) -> None:
+    """Check for an input of channels before ``dims`` dims, or of a batch of such."""
+    if not dims + 1 <= input.ndim <= dims + 2:
+        raise _C.ShapeError(
+            f"{type(owner).__name__}: input needs {dims + 1} to {dims + 2} dims, got shape "
+            f"{list(input.shape)}"
+        )
+
+
 def hold(
     owner: Module, name: str, shape: Sequence[int], device: Any, dtype: Any, wanted: bool = True
 ) -> None:

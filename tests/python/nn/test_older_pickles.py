@@ -126,3 +126,13 @@ def test_copies_and_new_pickles_of_an_older_module_are_as_new_ones(net):
     for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
         assert list(vars(twin)) == list(vars(net))
         assert list(twin.state_dict()) == list(net.state_dict())
+
+
+@pytest.mark.parametrize("name", [
+    "layers.Linear", "layers.Bilinear", "layers.PReLU", "normalization.LayerNorm",
+    "normalization.RMSNorm", "normalization.GroupNorm", "padding.ZeroPad2d",
+    "upsampling.UpsamplingNearest2d", "upsampling.UpsamplingBilinear2d",
+])  # fmt: skip
+def test_classes_are_found_where_older_pickles_name_them(name):
+    home, _, cls = name.partition(".")
+    assert pickle.loads(f"cebb.nn.{home}\n{cls}\n.".encode()) is getattr(nn, cls)

@@ -45,7 +45,7 @@ _FILES = {
     "rnn": "recurrent",
     "sparse": "embedding",
     "transformer": "transformer",
-    "upsampling": "upsampling folding",
+    "upsampling": "folding",
 }
 # By other names in ebb.
 _SPELLED = {

@@ -20,6 +20,10 @@ from ebb import _C, nn
 
 ROWS = json.loads((Path(_C.__file__).parents[2] / "generated" / "module_rows.json").read_text())
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row["module"])
+PARAMETERS = {  # of functions that are no ops, whose rows may name them otherwise
+    row["function"]: list(inspect.signature(getattr(nn.functional, row["function"])).parameters)
+    for row in ROWS
+}
 NUMBERS = ("Scalar", "float", "int", "int[]", "int[]?")
 
 
@@ -40,6 +44,17 @@ def inputs(row):
 def weights(row, module):
     """The parameters of a module, as its function takes them."""
     return {name: getattr(module, name) for name in row["parameters"]}
+
+
+def by_function(row, name):
+    """What the function calls a parameter of the row's signature for it."""
+    known = PARAMETERS[row["function"]]
+    return known[row["params"].index(name)] if name in row["params"] and not row["is_op"] else name
+
+
+def kept_otherwise(row, module):
+    """Options of which a module keeps something else than it was given."""
+    return {one["name"]: getattr(module, one["attribute"]) for one in row["options"] if one["as"]}
 
 
 def passed_on(row, given):
@@ -68,7 +83,9 @@ def test_a_module_gives_the_numbers_of_its_example(row):
 def test_a_module_gives_what_its_function_gives(row):
     module, given = made(row)
     function = getattr(nn.functional, row["function"])
-    expected = function(*inputs(row), **passed_on(row, given), **weights(row, module))
+    options = {**passed_on(row, given), **kept_otherwise(row, module), **row["fixed"]}
+    named = {by_function(row, name): value for name, value in options.items()}
+    expected = function(*inputs(row), **named, **weights(row, module))
     assert module(*inputs(row)).tolist() == expected.tolist()
 
 
@@ -101,16 +118,17 @@ def test_every_option_reaches_its_parameter(row, monkeypatch):
         nn.functional, row["function"], lambda *args, **named: calls.append((args, named))
     )
     given = {one["name"]: other_value(one, place) for place, one in enumerate(row["options"])}
-    # Parameters must fit the example's inputs.
-    own = made(row)[1] if row["parameters"] else {}
+    # Parameters, and counts of dims, must fit the example's inputs.
+    own = made(row)[1] if row["parameters"] or kept_otherwise(row, made(row)[0]) else {}
     given = {name: value for name, value in passed_on(row, given).items() if name not in own}
     module, tensors = getattr(nn, row["module"])(**given, **own), inputs(row)
     module(*tensors)
     ((args, named),) = calls
     passed = signature.bind(*args, **named).arguments
-    assert {name: passed.pop(name) for name in given} == given
+    options = {**passed_on(row, {**given, **own}), **kept_otherwise(row, module), **row["fixed"]}
+    found = {name: passed.pop(by_function(row, name), None) for name in options}
+    assert found == options
     assert all(passed.pop(name, None) is one for name, one in weights(row, module).items())
-    passed = {name: value for name, value in passed.items() if name not in own}
     assert passed.pop("training", True) is True
     assert [id(one) for one in passed.values()] == [id(one) for one in tensors]
 
@@ -153,7 +171,7 @@ def test_options_are_attributes_and_shown(row):
     assert text.startswith(row["module"] + "(") and "\n" not in text
     shown = re.findall(r"(\w+)=", text)
     for name in shown:
-        value = getattr(module, attributes[name])
+        value = getattr(module, attributes.get(name, name))
         value = value is not None if name in row["parameters"] else value
         assert f"{name}={value!r}" in text
     always = [name for name in row["shown"] if name[-1] not in "?!"]
