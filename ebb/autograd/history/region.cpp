@@ -20,7 +20,7 @@
 #include "ebb/autograd/ops/zero_.h"
 #include "ebb/autograd/ops/zeros.h"
 
-namespace ebb::autograd::rules {
+namespace ebb::autograd {
 namespace {
 
 /// The places from the lowest to behind the highest element of what was added.
@@ -214,4 +214,4 @@ Tensor as_complex(const Tensor& pairs) {
   return view_as_complex(row.storage_offset() % 2 == 0 ? row : clone(row));
 }
 
-}  // namespace ebb::autograd::rules
+}  // namespace ebb::autograd

@@ -12,7 +12,7 @@
 
 #include "ebb/core/tensor/tensor.h"
 
-namespace ebb::autograd::rules {
+namespace ebb::autograd {
 
 /// The one that is complex while the other is real, whose numbers count as pairs.
 enum class Pairs : int64_t { none, base, region };
@@ -73,4 +73,4 @@ Tensor strided_read(const Tensor& input, IntSpan sizes, IntSpan strides, int64_t
 /// Pairs of real numbers as complex ones, copied if they do not lie as such.
 Tensor as_complex(const Tensor& pairs);
 
-}  // namespace ebb::autograd::rules
+}  // namespace ebb::autograd

@@ -22,7 +22,6 @@
 namespace ebb::autograd {
 namespace {
 
-using rules::Region;
 
 /// A view whose history was made anew: a region of its base.
 class AsStridedBackward final : public Node {
@@ -127,7 +126,7 @@ NodePtr<Node> make_view_node(const TensorImpl& base, const TensorImpl& view) {
   auto* const producer = static_cast<Node*>(base.producer);
   producer->retain();
   node->edges()[0] = {producer, base.output_index, 0};
-  node->region.save(rules::packed_region(base, view));
+  node->region.save(packed_region(base, view));
   const LocationId line = made_at(view);
   NodeAccess::describe_output(*node, 0, view);
   NodeAccess::number(*node, producer->sequence(), line != 0 ? line : producer->location());
@@ -206,7 +205,7 @@ NodePtr<Node> make_write_node(NodePtr<Node> written, const TensorImpl& base, con
     before->retain();
     node->edges()[WriteToViewBackward::kBefore] = {before, base.output_index, 0};
   }
-  node->region.save(rules::packed_region(base, view));
+  node->region.save(packed_region(base, view));
   NodeAccess::describe_output(*node, 0, base);
   // A node of a constant (fill_) leads nowhere.
   uint64_t above = has_history ? static_cast<Node*>(base.producer)->sequence() : 0;

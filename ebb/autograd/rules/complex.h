@@ -6,6 +6,8 @@
 
 namespace ebb::autograd::rules {
 
+using autograd::as_complex;
+
 /// Complex numbers with these real, or imaginary, parts.
 Tensor as_real_part(const Tensor& parts);
 Tensor as_imag_part(const Tensor& parts);
