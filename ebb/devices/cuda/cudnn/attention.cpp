@@ -56,18 +56,19 @@ bool takes(const CudaDevice& device, const Attention& attention) {
 
 /// All that the heuristics name, best first.
 std::vector<Part> configs_of(const AttentionGraph& graph, const Part& device) {
-  Part heuristics(PartType::heuristics);
-  heuristics.set(Attribute::heuristics_graph, graph.get());
-  heuristics.set(Attribute::heuristics_mode, ElementType::heuristics_mode, 1, &kBestGuess);
-  heuristics.set(Attribute::heuristics_device, device);
+  Part heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.get());
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &kBestGuess);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device);
   heuristics.finalize();
   const auto results = [&](int64_t most, void* values) {
-    return heuristics.get(Attribute::heuristics_results, ElementType::part, most, values);
+    return heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, most,
+                          values);
   };
   std::vector<Part> configs;
   std::vector<Descriptor> places;
   for (int64_t left = results(0, nullptr); left > 0; --left) {
-    configs.emplace_back(PartType::config);
+    configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     places.push_back(configs.back().get());
   }
   // Fewer than were announced if some do not suit the device.
@@ -78,11 +79,11 @@ std::vector<Part> configs_of(const AttentionGraph& graph, const Part& device) {
 }
 
 bool depends_on_timing(const Part& config) {
-  const Part engine(PartType::engine);
+  const Part engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   Descriptor place = engine.get();
-  config.get(Attribute::config_engine, ElementType::part, 1, &place);
+  config.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &place);
   std::array<int, 32> notes{};
-  const int64_t count = engine.get(Attribute::engine_notes, ElementType::numerical_note,
+  const int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                    static_cast<int64_t>(notes.size()), notes.data());
   const auto end = notes.begin() + std::min<int64_t>(count, notes.size());
   return std::find(notes.begin(), end, kDependsOnTiming) != end;
@@ -99,11 +100,11 @@ struct Plan {
 std::optional<Plan> plan_of(const Part& config, const Part& device) {
   try {
     if (depends_on_timing(config)) return std::nullopt;
-    Plan made{Part(PartType::plan), 0};
-    made.plan->set(Attribute::plan_config, config);
-    made.plan->set(Attribute::plan_device, device);
+    Plan made{Part(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), 0};
+    made.plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    made.plan->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device);
     made.plan->finalize();
-    made.plan->get(Attribute::plan_workspace, ElementType::int64, 1, &made.workspace);
+    made.plan->get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &made.workspace);
     return made;
   } catch (const Refused&) {
     return std::nullopt;
@@ -113,8 +114,8 @@ std::optional<Plan> plan_of(const Part& config, const Part& device) {
 Plan make_plan(Handle handle, const Attention& attention) {
   try {
     const AttentionGraph graph(attention);
-    Part device(PartType::device);
-    device.set(Attribute::device_handle, ElementType::handle, 1, &handle);
+    Part device(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    device.set(CUDNN_ATTR_DEVICEPROP_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
     device.finalize();
     for (const Part& config : configs_of(graph, device)) {
       if (std::optional<Plan> plan = plan_of(config, device)) return std::move(*plan);
@@ -170,11 +171,11 @@ void execute(Handle handle, const Plan& plan, const Attention& attention, void* 
                                       &factor,
                                       &hidden};
   const size_t count = attention.is_causal ? 7 : 6;
-  Part pack(PartType::pack);
-  pack.set(Attribute::pack_numbers, std::span(numbers).first(count));
-  pack.set(Attribute::pack_pointers, ElementType::pointer, static_cast<int64_t>(count),
+  Part pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span(numbers).first(count));
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, static_cast<int64_t>(count),
            pointers.data());
-  pack.set(Attribute::pack_workspace, ElementType::pointer, 1, &workspace);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
   pack.finalize();
   check_graph(cudnn()->graph->execute(handle, plan.plan->get(), pack.get()), "cudnnBackendExecute");
 }

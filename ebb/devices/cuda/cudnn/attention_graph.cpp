@@ -13,11 +13,19 @@
 namespace ebb::cuda {
 namespace {
 
-// cudnnPointwiseMode_t.
-constexpr int kAdd = 0, kMultiply = 1, kDivide = 6, kSubtract = 9, kExp = 13, kLog = 15;
-constexpr int kIsAtLeast = 303, kIndex = 501, kSelect = 601;
-constexpr int kSumOf = 0, kMaxOf = 3;     // cudnnReduceTensorOp_t
-constexpr int kInt32 = 4, kBoolean = 11;  // cudnnDataType_t
+enum PointwiseMode : int {  // cudnnPointwiseMode_t
+  CUDNN_POINTWISE_ADD = 0,
+  CUDNN_POINTWISE_MUL = 1,
+  CUDNN_POINTWISE_DIV = 6,
+  CUDNN_POINTWISE_SUB = 9,
+  CUDNN_POINTWISE_EXP = 13,
+  CUDNN_POINTWISE_LOG = 15,
+  CUDNN_POINTWISE_CMP_GE = 303,
+  CUDNN_POINTWISE_GEN_INDEX = 501,
+  CUDNN_POINTWISE_BINARY_SELECT = 601,
+};
+enum ReduceTensorOp : int { CUDNN_REDUCE_TENSOR_ADD = 0, CUDNN_REDUCE_TENSOR_MAX = 3 };
+enum DataType : int { CUDNN_DATA_INT32 = 4, CUDNN_DATA_BOOLEAN = 11 };
 constexpr Four kOne{1, 1, 1, 1};
 
 Four dense_strides(const Four& sizes) {
@@ -42,17 +50,17 @@ AttentionGraph::AttentionGraph(const devices::Attention& attention)
       rows_{scores_[0], scores_[1], scores_[2], 1} {
   const Part& raw = scores_of(attention);
   const Part& scores = attention.is_causal ? only_seen(raw) : raw;
-  const Part& top = reduce(kMaxOf, scores, rows_);
+  const Part& top = reduce(CUDNN_REDUCE_TENSOR_MAX, scores, rows_);
   const Part &shifted = inner(wide_, scores_), &powers = inner(wide_, scores_);
-  apply(kSubtract, scores, &top, shifted);
-  apply(kExp, shifted, nullptr, powers);
-  const Part& sum = reduce(kSumOf, powers, rows_);
+  apply(CUDNN_POINTWISE_SUB, scores, &top, shifted);
+  apply(CUDNN_POINTWISE_EXP, shifted, nullptr, powers);
+  const Part& sum = reduce(CUDNN_REDUCE_TENSOR_ADD, powers, rows_);
   const Part& logarithm = inner(wide_, rows_);
-  apply(kLog, sum, nullptr, logarithm);
-  apply(kAdd, top, &logarithm,
+  apply(CUDNN_POINTWISE_LOG, sum, nullptr, logarithm);
+  apply(CUDNN_POINTWISE_ADD, top, &logarithm,
         tensor(Number::logsumexp, Role::outer, wide_, rows_, dense_strides(rows_)));
   const Part& weights = inner(type_, scores_);
-  apply(kDivide, powers, &sum, weights);
+  apply(CUDNN_POINTWISE_DIV, powers, &sum, weights);
   multiply(weights, side(Number::value, attention.value), side(Number::out, attention.out));
   finish();
 }
@@ -66,32 +74,32 @@ const Part& AttentionGraph::scores_of(const devices::Attention& attention) {
   multiply(side(Number::query, attention.query),
            tensor(Number::key, Role::outer, type_, turned.sizes, turned.strides), products);
   const Part& scores = inner(wide_, scores_);
-  apply(kMultiply, products, &host_number(Number::scale), scores);
+  apply(CUDNN_POINTWISE_MUL, products, &host_number(Number::scale), scores);
   return scores;
 }
 
 const Part& AttentionGraph::only_seen(const Part& scores) {
-  const Part &row = inner(kInt32, scores_), &column = inner(kInt32, scores_);
-  apply(kIndex, scores, nullptr, row, nullptr, 2);
-  apply(kIndex, scores, nullptr, column, nullptr, 3);
-  const Part& is_seen = inner(kBoolean, scores_);
-  apply(kIsAtLeast, row, &column, is_seen);
+  const Part &row = inner(CUDNN_DATA_INT32, scores_), &column = inner(CUDNN_DATA_INT32, scores_);
+  apply(CUDNN_POINTWISE_GEN_INDEX, scores, nullptr, row, nullptr, 2);
+  apply(CUDNN_POINTWISE_GEN_INDEX, scores, nullptr, column, nullptr, 3);
+  const Part& is_seen = inner(CUDNN_DATA_BOOLEAN, scores_);
+  apply(CUDNN_POINTWISE_CMP_GE, row, &column, is_seen);
   const Part& seen = inner(wide_, scores_);
-  apply(kSelect, scores, &host_number(Number::hidden), seen, &is_seen);
+  apply(CUDNN_POINTWISE_BINARY_SELECT, scores, &host_number(Number::hidden), seen, &is_seen);
   return seen;
 }
 
 const Part& AttentionGraph::tensor(int64_t number, Role role, int type, const Four& sizes,
                                    const Four& strides) {
-  Part& made = add(PartType::tensor, parts_);
-  made.set(Attribute::tensor_type, ElementType::data_type, 1, &type);
-  made.set(Attribute::tensor_sizes, sizes);
-  made.set(Attribute::tensor_strides, strides);
-  made.set(Attribute::tensor_number, number);
-  made.set(Attribute::tensor_alignment, kAlignment);
+  Part& made = add(CUDNN_BACKEND_TENSOR_DESCRIPTOR, parts_);
+  made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+  made.set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes);
+  made.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
+  made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, number);
+  made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
   const bool yes = true;
-  if (role == Role::inner) made.set(Attribute::tensor_virtual, ElementType::boolean, 1, &yes);
-  if (role == Role::number) made.set(Attribute::tensor_by_value, ElementType::boolean, 1, &yes);
+  if (role == Role::inner) made.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &yes);
+  if (role == Role::number) made.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &yes);
   made.finalize();
   return made;
 }
@@ -106,44 +114,44 @@ const Part& AttentionGraph::inner(int type, const Four& sizes) {
 }
 
 void AttentionGraph::multiply(const Part& left, const Part& right, const Part& out) {
-  Part& how = add(PartType::product, parts_);
-  how.set(Attribute::product_type, ElementType::data_type, 1, &wide_);
+  Part& how = add(CUDNN_BACKEND_MATMUL_DESCRIPTOR, parts_);
+  how.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &wide_);
   how.finalize();
-  Part& operation = add(PartType::product_operation, operations_);
-  operation.set(Attribute::product_left, left);
-  operation.set(Attribute::product_right, right);
-  operation.set(Attribute::product_out, out);
-  operation.set(Attribute::product_how, how);
+  Part& operation = add(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, operations_);
+  operation.set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, left);
+  operation.set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, right);
+  operation.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, out);
+  operation.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, how);
   operation.finalize();
 }
 
 void AttentionGraph::apply(int mode, const Part& x, const Part* other, const Part& y,
                            const Part* where, int64_t dim) {
-  Part& how = add(PartType::pointwise, parts_);
-  how.set(Attribute::pointwise_mode, ElementType::pointwise_mode, 1, &mode);
-  const int type = mode == kIsAtLeast ? kBoolean : wide_;
-  how.set(Attribute::pointwise_type, ElementType::data_type, 1, &type);
-  if (mode == kIndex) how.set(Attribute::pointwise_dim, dim);
+  Part& how = add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, parts_);
+  how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+  const int type = mode == CUDNN_POINTWISE_CMP_GE ? CUDNN_DATA_BOOLEAN : wide_;
+  how.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &type);
+  if (mode == CUDNN_POINTWISE_GEN_INDEX) how.set(CUDNN_ATTR_POINTWISE_AXIS, dim);
   how.finalize();
-  Part& operation = add(PartType::pointwise_operation, operations_);
-  operation.set(Attribute::pointwise_how, how);
-  operation.set(Attribute::pointwise_x, x);
-  if (other != nullptr) operation.set(Attribute::pointwise_other, *other);
-  if (where != nullptr) operation.set(Attribute::pointwise_where, *where);
-  operation.set(Attribute::pointwise_y, y);
+  Part& operation = add(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, operations_);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+  if (other != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *other);
+  if (where != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, *where);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
   operation.finalize();
 }
 
 const Part& AttentionGraph::reduce(int how_to, const Part& x, const Four& sizes) {
   const Part& y = inner(wide_, sizes);
-  Part& how = add(PartType::reduction, parts_);
-  how.set(Attribute::reduction_operator, ElementType::reduction_operator, 1, &how_to);
-  how.set(Attribute::reduction_type, ElementType::data_type, 1, &wide_);
+  Part& how = add(CUDNN_BACKEND_REDUCTION_DESCRIPTOR, parts_);
+  how.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &how_to);
+  how.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &wide_);
   how.finalize();
-  Part& operation = add(PartType::reduction_operation, operations_);
-  operation.set(Attribute::reduction_x, x);
-  operation.set(Attribute::reduction_y, y);
-  operation.set(Attribute::reduction_how, how);
+  Part& operation = add(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, operations_);
+  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
+  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y);
+  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);
   operation.finalize();
   return y;
 }
@@ -153,8 +161,8 @@ Part& AttentionGraph::add(PartType type, std::deque<Part>& to) { return to.empla
 void AttentionGraph::finish() {
   std::vector<Descriptor> all;
   for (const Part& operation : operations_) all.push_back(operation.get());
-  graph_.set(Attribute::graph_operations, ElementType::part, static_cast<int64_t>(all.size()),
-             all.data());
+  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+             static_cast<int64_t>(all.size()), all.data());
   graph_.finalize();
 }
 

@@ -56,7 +56,7 @@ class AttentionGraph {
   int64_t next_ = Number::first_inner;
   std::deque<Part> parts_;  // tensors, and what operations do
   std::deque<Part> operations_;
-  Part graph_{PartType::graph};
+  Part graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
 };
 
 }  // namespace ebb::cuda

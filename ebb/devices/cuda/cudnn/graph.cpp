@@ -36,10 +36,10 @@ void Part::set(Attribute name, ElementType type, int64_t count, const void* valu
               "cudnnBackendSetAttribute");
 }
 void Part::set(Attribute name, std::span<const int64_t> numbers) {
-  set(name, ElementType::int64, static_cast<int64_t>(numbers.size()), numbers.data());
+  set(name, CUDNN_TYPE_INT64, static_cast<int64_t>(numbers.size()), numbers.data());
 }
 void Part::set(Attribute name, const Part& other) {
-  set(name, ElementType::part, 1, &other.value_);
+  set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other.value_);
 }
 
 void Part::finalize() { check_graph(calls().finalize(value_), "cudnnBackendFinalize"); }
