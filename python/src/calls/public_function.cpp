@@ -151,6 +151,11 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return PyObject_GetAttrString(downcast(self)->function, "__qualname__");
 }
 
+/// What pydoc reads past get_attribute(), for help().
+PyObject* doc(PyObject* self, void*) {
+  return PyObject_GetAttrString(downcast(self)->function, "__doc__");
+}
+
 PyObject* set_explainer(PyObject*, PyObject* function) {
   Py_XSETREF(explainer, Py_NewRef(function));
   Py_RETURN_NONE;
@@ -164,6 +169,7 @@ PyMethodDef kFunctions[] = {
     {"_set_explainer", set_explainer, METH_O, nullptr},
     {},
 };
+PyGetSetDef kAttributes[] = {{"__doc__", doc, nullptr, nullptr, nullptr}, {}};
 PyMemberDef kMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(PublicFunction, vectorcall), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(PublicFunction, weaklist), READONLY, nullptr},
@@ -174,8 +180,6 @@ PyMemberDef kMembers[] = {
 
 void add_public_function(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc,
-       const_cast<char*>("A function of the package; see python/src/calls/public_function.h")},
       {Py_tp_new, as_slot(make)},
       {Py_tp_dealloc, as_slot(dealloc)},
       {Py_tp_traverse, as_slot(traverse)},
@@ -186,6 +190,7 @@ void add_public_function(PyObject* module) {
       {Py_tp_setattro, as_slot(set_attribute)},
       {Py_tp_repr, as_slot(repr)},
       {Py_tp_methods, kMethods},
+      {Py_tp_getset, kAttributes},
       {Py_tp_members, kMembers},
       {0, nullptr},
   };

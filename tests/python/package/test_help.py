@@ -7,6 +7,7 @@
 import doctest
 import importlib
 import inspect
+import pydoc
 import re
 import types
 from pathlib import Path
@@ -108,3 +109,8 @@ def test_examples_print_what_they_show(space, tmp_path, monkeypatch):
         test = doctest.DocTestParser().get_doctest(text, {"ebb": ebb}, name, None, None)
         runner.run(test, out=report.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(report)
+
+
+@pytest.mark.parametrize("function", [ebb.linalg.norm, ebb.nn.functional.pad, ebb.masked.var])
+def test_help_prints_the_text_of_functions_written_in_python(function):
+    assert function.__doc__.splitlines()[0] in pydoc.render_doc(function, renderer=pydoc.plaintext)
