@@ -68,17 +68,13 @@ void add_spaced(PyObject* ops, SpacedFunction& function) {
   check_status(PyModule_AddObjectRef(ops, function.key, made.get()));
 }
 
+constexpr PyModuleDef definition_of(const char* name, const char* doc) {
+  return {PyModuleDef_HEAD_INIT, name, doc, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+}
+
 /// `_C` gets the public functions, `_C._ops` all of them with those that only tests call.
 void add_ops(PyObject* module) {
-  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
-                                   "ebb._C._ops",
-                                   nullptr,
-                                   -1,
-                                   nullptr,
-                                   nullptr,
-                                   nullptr,
-                                   nullptr,
-                                   nullptr};
+  static PyModuleDef definition = definition_of("ebb._C._ops", nullptr);
   const Ref ops(PyModule_Create(&definition));
   for (const OpTable& table : op_tables()) {
     check_status(PyModule_AddFunctions(module, table.functions));
@@ -142,15 +138,8 @@ int fill_module(PyObject* module) {
       -1);
 }
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT,
-                          "ebb._C",
-                          "The compiled part of ebb; use it through the package.",
-                          -1,
-                          nullptr,
-                          nullptr,
-                          nullptr,
-                          nullptr,
-                          nullptr};
+PyModuleDef definition =
+    definition_of("ebb._C", "The compiled part of ebb; use it through the package.");
 
 }  // namespace
 }  // namespace ebb::python

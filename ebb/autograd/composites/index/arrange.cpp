@@ -4,6 +4,7 @@
 // Each sets the location of its caller, so that errors name the user's line and not this file.
 #include "ebb/autograd/operands/arrange.h"
 
+#include "ebb/autograd/composites/index/tensor_list.h"
 #include "ebb/autograd/composites/integers.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops/broadcast_tensors.h"
@@ -38,11 +39,6 @@ namespace ebb {
 namespace {
 
 using ops::infer::describe;
-
-void check_tensors(const char* op, std::span<const Tensor> tensors) {
-  if (tensors.empty()) throw ValueError(str(op, ": 'tensors' must not be empty, got no tensor"));
-  for (const Tensor& tensor : tensors) ops::infer::check_defined(op, "tensors", tensor);
-}
 
 /// What cat makes the result of: views of the tensors, and the dim along which they are joined.
 struct Join {

@@ -1,5 +1,6 @@
 // ebb/autograd/composites/index/join.cpp -- ops that make one tensor of several, or of all choices
 // among elements, and their inverses, which split one.
+#include "ebb/autograd/composites/index/tensor_list.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/ops/atleast_2d.h"
 #include "ebb/autograd/ops/atleast_3d.h"
@@ -27,11 +28,6 @@ namespace ebb {
 namespace {
 
 using ops::infer::describe;
-
-void check_tensors(const char* op, std::span<const Tensor> tensors) {
-  if (tensors.empty()) throw ValueError(str(op, ": 'tensors' must not be empty, got no tensor"));
-  for (const Tensor& tensor : tensors) ops::infer::check_defined(op, "tensors", tensor);
-}
 
 /// Throws ShapeError for a tensor at `position` that has more dims than `most`, or fewer than
 /// `least`.
