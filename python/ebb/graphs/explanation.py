@@ -237,20 +237,14 @@ class Explanations(Mapping[str, Summary]):
 
 def explain_one(outputs: Any, tensor: _C.Tensor, name: str, paths: int) -> Explanation:
     """Return the explanation of ``tensor``."""
-    reason, ways, *lists = _C._explain(flat_list(outputs, "explain"), tensor, paths)
-    found, freed, hooked, cuts, are_candidates, trail, left, entered = lists
+    found = _C._explain(flat_list(outputs, "explain"), tensor, paths)
+    lists = {key: _steps(found.pop(key)) for key in ("freed", "hooked", "cuts", "left", "entered")}
     return Explanation(
         name=name,
-        reason=reason,
-        ways=ways,
-        paths=[Steps(path) for path in found],
-        freed=_steps(freed),
-        hooked=_steps(hooked),
-        cuts=_steps(cuts),
-        cuts_are_candidates=are_candidates,
-        trail=Steps(trail),
-        left=_steps(left),
-        entered=_steps(entered),
+        paths=[Steps(path) for path in found.pop("paths")],
+        trail=Steps(found.pop("trail")),
+        **lists,
+        **found,
         gradient=_gradient_state(tensor),
         is_traced=_C._cut_notes()[0] > 0,
     )

@@ -77,7 +77,7 @@ std::vector<Tensor> tensors_of(PyObject* list) {
   return tensors;
 }
 
-/// _explain(outputs, input, most_paths): the fields of graph::Explanation in their order.
+/// _explain(outputs, input, most_paths): a dict of the fields of graph::Explanation.
 PyObject* explain(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *outputs = nullptr, *input = nullptr;
@@ -89,11 +89,21 @@ PyObject* explain(PyObject*, PyObject* args) {
     const graph::Explanation found =
         graph::explain(tensors_of(outputs), tensor_of(input), static_cast<size_t>(most));
     StepMaker maker;
-    return checked(Py_BuildValue(
-        "(sKNNNNONNN)", graph::name_of(found.reason), static_cast<unsigned long long>(found.ways),
-        maker.make(found.paths), maker.make(found.freed), maker.make(found.hooked),
-        maker.make(found.cuts), found.cuts_are_candidates ? Py_True : Py_False,
-        maker.make(found.trail), maker.make(found.left), maker.make(found.entered)));
+    Ref fields(Py_BuildValue("{sssKsO}", "reason", graph::name_of(found.reason), "ways",
+                             static_cast<unsigned long long>(found.ways), "cuts_are_candidates",
+                             found.cuts_are_candidates ? Py_True : Py_False));
+    const auto add = [&](const char* name, const auto& steps) {
+      const Ref list(maker.make(steps));
+      check_status(PyDict_SetItemString(fields.get(), name, list.get()));
+    };
+    add("paths", found.paths);
+    add("freed", found.freed);
+    add("hooked", found.hooked);
+    add("cuts", found.cuts);
+    add("trail", found.trail);
+    add("left", found.left);
+    add("entered", found.entered);
+    return fields.release();
   });
 }
 
