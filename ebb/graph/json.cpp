@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <unordered_map>
 
@@ -80,11 +81,12 @@ class JsonGraph {
     write_modules();
     write_locations();
     write_nodes();
-    write_outputs();
-    write_edges();
-    write_leaves();
-    write_saved();
-    write_small_tables();
+    write_table("outputs", snapshot_.outputs);
+    write_table("edges", snapshot_.edges);
+    write_table("leaves", snapshot_.leaves);
+    write_table("saved", snapshot_.saved);
+    write_table("views", snapshot_.views);
+    write_table("roots", snapshot_.roots);
     write_shapes();
     write_strings();  // at last: all the others add to them
     out_.close('}');
@@ -95,19 +97,31 @@ class JsonGraph {
   void write_modules();
   void write_locations();
   void write_nodes();
-  void write_times();
   void write_attributes();
   void write_hooks();
   void write_stacks();
-  void write_outputs();
-  void write_edges();
-  void write_leaves();
-  void write_saved();
-  void write_small_tables();
   void write_shapes();
   void write_strings();
-  uint32_t text_of(DType dtype) { return texts_.number_of(name_of(dtype)); }
-  uint32_t text_of(Device device) {
+  template <typename Row>
+  void write_table(std::string_view name, const std::vector<Row>& rows) {
+    out_.key(name);
+    out_.open('{');
+    write_columns(rows);
+    out_.close('}');
+  }
+  template <typename Row>
+  void write_columns(const std::vector<Row>& rows) {
+    Row::columns([&](const char* name, auto member) {
+      out_.column(name, rows, [&](const Row& row) { return value_of(std::invoke(member, row)); });
+    });
+  }
+  template <typename Number>
+  static int64_t value_of(Number number) {
+    return static_cast<int64_t>(number);
+  }
+  static int64_t value_of(uint32_t index) { return index_or_none(index); }
+  int64_t value_of(DType dtype) { return texts_.number_of(name_of(dtype)); }
+  int64_t value_of(Device device) {
     const auto key = std::make_pair(static_cast<int>(device.type), static_cast<int>(device.index));
     const auto [known, is_new] = devices_.try_emplace(key, 0);
     if (is_new) known->second = texts_.number_of(to_string(device));
@@ -144,30 +158,15 @@ void JsonGraph::write_locations() {
 }
 
 void JsonGraph::write_nodes() {
-  const std::vector<NodeRow>& nodes = snapshot_.nodes;
   out_.key("nodes");
   out_.open('{');
-  out_.column("name", nodes, [](const NodeRow& row) { return row.name; });
-  out_.column("sequence", nodes, [](const NodeRow& row) {
-    return row.kind == NodeKind::leaf ? -1 : static_cast<int64_t>(row.sequence);
-  });
-  out_.column("module", nodes, [](const NodeRow& row) { return index_or_none(row.module); });
+  write_columns(snapshot_.nodes);
   out_.column("location", locations_.of_nodes, index_or_none);
-  out_.column("kind", nodes, [](const NodeRow& row) { return row.kind; });
-  out_.column("freed", nodes, [](const NodeRow& row) { return row.is_freed; });
   write_attributes();
   write_hooks();
   write_stacks();
-  if (!snapshot_.times.empty()) write_times();
+  if (!snapshot_.times.empty()) write_columns(snapshot_.times);
   out_.close('}');
-}
-
-void JsonGraph::write_times() {
-  const std::vector<TimeRow>& times = snapshot_.times;
-  out_.column("time_ns", times, [](const TimeRow& row) { return row.total_ns(); });
-  out_.column("forward_ns", times, [](const TimeRow& row) { return row.forward_ns; });
-  out_.column("backward_ns", times, [](const TimeRow& row) { return row.backward_ns; });
-  out_.column("allocated", times, [](const TimeRow& row) { return row.allocated; });
 }
 
 void JsonGraph::write_attributes() {
@@ -193,14 +192,10 @@ void JsonGraph::write_hooks() {
   for (const HookRow& row : snapshot_.hooks) {
     out_.key(std::to_string(row.node));
     out_.open('{');
-    const std::pair<const char*, uint32_t> counts[] = {{"tensor", row.tensor},
-                                                       {"pre", row.pre},
-                                                       {"post", row.post},
-                                                       {"post_accumulate", row.post_accumulate}};
-    for (const auto& [kind, count] : counts) {
+    HookRow::counts([&](const char* kind, auto count) {
       out_.key(kind);
-      out_.number(count);
-    }
+      out_.number(row.*count);
+    });
     out_.close('}');
   }
   out_.close('}');
@@ -213,69 +208,6 @@ void JsonGraph::write_stacks() {
     const uint32_t stack = locations_.stack_of_nodes[node];
     if (stack != kNone) out_.column(std::to_string(node), locations_.stacks[stack], index_or_none);
   }
-  out_.close('}');
-}
-
-void JsonGraph::write_outputs() {
-  const std::vector<OutputRow>& outputs = snapshot_.outputs;
-  out_.key("outputs");
-  out_.open('{');
-  out_.column("node", outputs, [](const OutputRow& row) { return row.node; });
-  out_.column("index", outputs, [](const OutputRow& row) { return row.index; });
-  out_.column("shape", outputs, [](const OutputRow& row) { return row.shape; });
-  out_.column("dtype", outputs, [&](const OutputRow& row) { return text_of(row.dtype); });
-  out_.column("device", outputs, [&](const OutputRow& row) { return text_of(row.device); });
-  out_.column("name", outputs, [](const OutputRow& row) { return index_or_none(row.name); });
-  out_.close('}');
-}
-
-void JsonGraph::write_edges() {
-  out_.key("edges");
-  out_.open('{');
-  out_.column("from", snapshot_.edges, [](const EdgeRow& row) { return row.from; });
-  out_.column("input", snapshot_.edges, [](const EdgeRow& row) { return row.input; });
-  out_.column("to", snapshot_.edges, [](const EdgeRow& row) { return row.to; });
-  out_.column("output", snapshot_.edges, [](const EdgeRow& row) { return row.output; });
-  out_.close('}');
-}
-
-void JsonGraph::write_leaves() {
-  out_.key("leaves");
-  out_.open('{');
-  out_.column("node", snapshot_.leaves, [](const LeafRow& row) { return row.node; });
-  out_.column("name", snapshot_.leaves, [](const LeafRow& row) { return row.name; });
-  out_.column("requires_grad", snapshot_.leaves,
-              [](const LeafRow& row) { return row.requires_grad; });
-  out_.column("bytes", snapshot_.leaves, [](const LeafRow& row) { return row.bytes; });
-  out_.close('}');
-}
-
-void JsonGraph::write_saved() {
-  const std::vector<SavedRow>& saved = snapshot_.saved;
-  out_.key("saved");
-  out_.open('{');
-  out_.column("node", saved, [](const SavedRow& row) { return row.node; });
-  out_.column("name", saved, [](const SavedRow& row) { return row.name; });
-  out_.column("shape", saved, [](const SavedRow& row) { return row.shape; });
-  out_.column("dtype", saved, [&](const SavedRow& row) { return text_of(row.dtype); });
-  out_.column("device", saved, [&](const SavedRow& row) { return text_of(row.device); });
-  out_.column("bytes", saved, [](const SavedRow& row) { return row.bytes; });
-  out_.column("version", saved, [](const SavedRow& row) { return row.version; });
-  out_.column("storage", saved, [](const SavedRow& row) { return row.storage; });
-  out_.column("packed", saved, [](const SavedRow& row) { return row.is_packed; });
-  out_.close('}');
-}
-
-void JsonGraph::write_small_tables() {
-  out_.key("views");
-  out_.open('{');
-  out_.column("node", snapshot_.views, [](const ViewRow& row) { return row.node; });
-  out_.column("base", snapshot_.views, [](const ViewRow& row) { return row.base; });
-  out_.close('}');
-  out_.key("roots");
-  out_.open('{');
-  out_.column("node", snapshot_.roots, [](const RootRow& row) { return row.node; });
-  out_.column("output", snapshot_.roots, [](const RootRow& row) { return row.output; });
   out_.close('}');
 }
 

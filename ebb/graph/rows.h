@@ -1,4 +1,6 @@
 // ebb/graph/rows.h -- the rows of a snapshot's tables, one struct per table (snapshot.h).
+//
+// columns() of a row names its columns, once for all that reads them: JSON, Python and the page.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +25,16 @@ struct NodeRow {
   uint32_t attributes;
   NodeKind kind;
   bool is_freed;  // what it saved was freed by a run
+
+  int64_t order() const { return kind == NodeKind::leaf ? -1 : static_cast<int64_t>(sequence); }
+
+  static void columns(auto&& visit) {
+    visit("name", &NodeRow::name);
+    visit("sequence", &NodeRow::order);
+    visit("module", &NodeRow::module);
+    visit("kind", &NodeRow::kind);
+    visit("freed", &NodeRow::is_freed);
+  }
 };
 
 /// What a node made forward, and so what flows back into it.
@@ -31,18 +43,41 @@ struct OutputRow {
   uint32_t name;  // as given to take_snapshot()
   DType dtype;
   Device device;
+
+  static void columns(auto&& visit) {
+    visit("node", &OutputRow::node);
+    visit("index", &OutputRow::index);
+    visit("shape", &OutputRow::shape);
+    visit("dtype", &OutputRow::dtype);
+    visit("device", &OutputRow::device);
+    visit("name", &OutputRow::name);
+  }
 };
 
 /// The gradient of input `input` of node `from` flows into output `output` of node `to`. Inputs
 /// that want no gradient have no row.
 struct EdgeRow {
   uint32_t from, input, to, output;
+
+  static void columns(auto&& visit) {
+    visit("from", &EdgeRow::from);
+    visit("input", &EdgeRow::input);
+    visit("to", &EdgeRow::to);
+    visit("output", &EdgeRow::output);
+  }
 };
 
 struct LeafRow {
   uint64_t bytes;
   uint32_t node, name;
   bool requires_grad;
+
+  static void columns(auto&& visit) {
+    visit("node", &LeafRow::node);
+    visit("name", &LeafRow::name);
+    visit("requires_grad", &LeafRow::requires_grad);
+    visit("bytes", &LeafRow::bytes);
+  }
 };
 
 struct SavedRow {
@@ -52,20 +87,53 @@ struct SavedRow {
   DType dtype;
   Device device;
   bool is_packed;  // hooks keep something else instead
+
+  static void columns(auto&& visit) {
+    visit("node", &SavedRow::node);
+    visit("name", &SavedRow::name);
+    visit("shape", &SavedRow::shape);
+    visit("dtype", &SavedRow::dtype);
+    visit("device", &SavedRow::device);
+    visit("bytes", &SavedRow::bytes);
+    visit("version", &SavedRow::version);
+    visit("storage", &SavedRow::storage);
+    visit("packed", &SavedRow::is_packed);
+  }
 };
 
 struct HookRow {
   uint32_t node;
   uint32_t tensor, pre, post, post_accumulate;  // how many there are of each kind
+
+  static void columns(auto&& visit) {
+    visit("node", &HookRow::node);
+    counts(visit);
+  }
+  static void counts(auto&& visit) {
+    visit("tensor", &HookRow::tensor);
+    visit("pre", &HookRow::pre);
+    visit("post", &HookRow::post);
+    visit("post_accumulate", &HookRow::post_accumulate);
+  }
 };
 
 /// A node whose output shares the memory of an output of `base`.
 struct ViewRow {
   uint32_t node, base;
+
+  static void columns(auto&& visit) {
+    visit("node", &ViewRow::node);
+    visit("base", &ViewRow::base);
+  }
 };
 
 struct RootRow {
   uint32_t node, output;
+
+  static void columns(auto&& visit) {
+    visit("node", &RootRow::node);
+    visit("output", &RootRow::output);
+  }
 };
 
 /// A module that was called. The outermost has an empty path.
@@ -83,6 +151,13 @@ struct TimeRow {
   int64_t total_ns() const {
     if (forward_ns < 0) return backward_ns;
     return forward_ns + (backward_ns < 0 ? 0 : backward_ns);
+  }
+
+  static void columns(auto&& visit) {
+    visit("time_ns", &TimeRow::total_ns);
+    visit("forward_ns", &TimeRow::forward_ns);
+    visit("backward_ns", &TimeRow::backward_ns);
+    visit("allocated", &TimeRow::allocated);
   }
 };
 

@@ -286,6 +286,17 @@ def test_the_details_of_a_node_hold_everything(view):
     assert 'reduction\n"mean"' in text(page, "details")
 
 
+def test_the_details_name_a_column_that_the_page_does_not_know(view):
+    data = graphs.mlp()
+    data["nodes"]["stream_number"] = [7, *[-1] * (len(data["nodes"]["name"]) - 1)]
+    page = view(data, "#node=0")
+    page.wait("ebbViewer.selected !== null")
+    assert "stream number\n7" in text(page, "details")
+    page.evaluate("ebbViewer.show({ kind: 'node', id: 1 })")
+    page.settle()
+    assert "stream number" not in text(page, "details")
+
+
 def test_the_details_of_a_leaf_and_a_link_in_them(view):
     data = graphs.mlp()
     leaf = data["leaves"]["node"][1]

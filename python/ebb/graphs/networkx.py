@@ -22,9 +22,10 @@ def convert(graph: Graph) -> Any:
             "to_networkx: needs the package networkx, got none\nhint: pip install networkx"
         ) from error
     made = networkx.MultiDiGraph()
+    names = (*FIELDS, *graph.further_fields)
     for node in graph:
         base = None if node.base is None else node.base.index
-        made.add_node(node.index, base=base, **{name: getattr(node, name) for name in FIELDS})
+        made.add_node(node.index, base=base, **{name: getattr(node, name) for name in names})
     for edge in graph.edges:
         flow = {name: value for name, value in edge._asdict().items() if name not in ENDS}
         made.add_edge(edge.source.index, edge.target.index, **flow)

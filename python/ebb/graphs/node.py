@@ -227,7 +227,7 @@ class GraphNode:
     @property
     def sequence(self) -> int:
         """The number in the order of recording, or -1 for a leaf."""
-        return -1 if self.is_leaf else self.graph.column("nodes.sequence")[self.index]
+        return self.graph.column("nodes.sequence")[self.index]
 
     @property
     def kind(self) -> str:
@@ -275,24 +275,24 @@ class GraphNode:
     @property
     def time_ns(self) -> int | None:
         """How long the op and its backward run took; None without a profile of either."""
-        return self._time("time_ns")
+        return self._number("time_ns")
 
     @property
     def forward_ns(self) -> int | None:
         """How long the op took; None if no profile says so."""
-        return self._time("forward_ns")
+        return self._number("forward_ns")
 
     @property
     def backward_ns(self) -> int | None:
         """How long the backward runs of the node took; None if no profile says so."""
-        return self._time("backward_ns")
+        return self._number("backward_ns")
 
     @property
     def allocated(self) -> int | None:
         """The bytes allocated in both; None if no profile says so."""
-        return None if self.time_ns is None else self._time("allocated")
+        return None if self.time_ns is None else self._number("allocated")
 
-    def _time(self, column: str) -> int | None:
+    def _number(self, column: str) -> int | None:
         found = self.graph.column(f"nodes.{column}")
         return found[self.index] if found and found[self.index] >= 0 else None
 
@@ -369,6 +369,12 @@ class GraphNode:
         """The node that made the tensor of which this op's output is a view."""
         rows = self.graph.rows("views.node", self.index)
         return self.graph[self.graph.column("views.base")[rows[0]]] if rows else None
+
+    def __getattr__(self, name: str) -> int | None:
+        """A column of the nodes that has no property of its own; None for -1."""
+        if name not in self.graph.further_fields:
+            raise AttributeError(f"graph: needs an attribute of a node, got {name}")
+        return self._number(name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GraphNode):

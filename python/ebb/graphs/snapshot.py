@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ebb import _C
 from ebb._base import naming as _naming
 from ebb.graphs import select, table, tree
-from ebb.graphs.node import GraphEdge, GraphNode, Location, Locations, Output, Saved
+from ebb.graphs.node import (
+    FIELDS,
+    GraphEdge,
+    GraphNode,
+    Location,
+    Locations,
+    Output,
+    Saved,
+)
 from ebb.graphs.walk import Walk
 from ebb.io.writing import write_text
 
@@ -290,6 +298,13 @@ class Snapshot:
         if found is None:
             found = self._columns[name] = self._tables.column(name)
         return found
+
+    @cached_property
+    def further_fields(self) -> tuple[str, ...]:
+        """The columns of nodes that ``FIELDS`` does not name: properties of a node all the same."""
+        names = [name.partition(".") for name in self._tables.column_names()]
+        known = {*FIELDS, "freed"}
+        return tuple(one for table, _, one in names if table == "nodes" and one not in known)
 
     def rows(self, column: str, node: int) -> range:
         """Return the rows of a table, sorted by ``column``, that belong to a node."""

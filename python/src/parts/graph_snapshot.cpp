@@ -4,6 +4,7 @@
 // In a column, -1 stands for none.
 #include "python/src/parts/graph_snapshot.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,93 +60,46 @@ PyObject* pack(const std::vector<Row>& rows, Get get) {
   return checked(PyObject_CallMethod(view.get(), "cast", "s", format_of(Value())));
 }
 
-/// A column that is a member of the rows.
-template <auto Snapshot::*kTable, auto kMember>
-PyObject* member(const Snapshot& snapshot) {
-  return pack(snapshot.*kTable, [](const auto& row) {
-    using Value = std::remove_cvref_t<decltype(row.*kMember)>;
-    if constexpr (sizeof(Value) == 1) {
-      return static_cast<uint8_t>(row.*kMember);
-    } else if constexpr (sizeof(Value) == 4) {
-      return static_cast<int32_t>(row.*kMember);
-    } else {
-      return static_cast<int64_t>(row.*kMember);
-    }
-  });
+/// What a column holds for Python: numbers, and -1 for none.
+auto packed(auto value) {
+  if constexpr (std::is_same_v<decltype(value), Device>) {
+    return static_cast<int32_t>(static_cast<int>(value.type) * 256 + value.index);
+  } else if constexpr (sizeof(value) == 1) {
+    return static_cast<uint8_t>(value);
+  } else if constexpr (sizeof(value) == 4) {
+    return static_cast<int32_t>(value);
+  } else {
+    return static_cast<int64_t>(value);
+  }
 }
 
-PyObject* storage_column(const Snapshot& snapshot) {
-  return pack(snapshot.storages, [](uint64_t bytes) { return static_cast<int64_t>(bytes); });
+/// The columns of a snapshot: `visit(table, column, rows, member)`.
+void visit_columns(const Snapshot& snapshot, auto&& visit) {
+  const auto visit_table = [&]<typename Row>(const char* table, const std::vector<Row>& rows) {
+    Row::columns([&](const char* name, auto member) { visit(table, name, rows, member); });
+  };
+  visit_table("nodes", snapshot.nodes);
+  visit_table("nodes", snapshot.times);
+  visit_table("outputs", snapshot.outputs);
+  visit_table("edges", snapshot.edges);
+  visit_table("leaves", snapshot.leaves);
+  visit_table("saved", snapshot.saved);
+  visit_table("hooks", snapshot.hooks);
+  visit_table("views", snapshot.views);
+  visit_table("roots", snapshot.roots);
+  visit("nodes", "attributes", snapshot.nodes, &graph::NodeRow::attributes);
+  visit("storages", "bytes", snapshot.storages, [](uint64_t bytes) { return bytes; });
 }
-PyObject* time_column(const Snapshot& snapshot) {
-  return pack(snapshot.times, [](const graph::TimeRow& row) { return row.total_ns(); });
-}
-template <typename Row>
-PyObject* device_column(const std::vector<Row>& rows) {
-  return pack(rows, [](const Row& row) {
-    return static_cast<int32_t>(static_cast<int>(row.device.type) * 256 + row.device.index);
-  });
-}
-
-struct Column {
-  std::string_view name;
-  PyObject* (*pack)(const Snapshot& snapshot);
-};
-using graph::EdgeRow, graph::HookRow, graph::LeafRow, graph::NodeRow, graph::OutputRow;
-using graph::RootRow, graph::SavedRow, graph::TimeRow, graph::ViewRow;
-
-constexpr Column kColumns[] = {
-    {"nodes.name", member<&Snapshot::nodes, &NodeRow::name>},
-    {"nodes.sequence", member<&Snapshot::nodes, &NodeRow::sequence>},
-    {"nodes.module", member<&Snapshot::nodes, &NodeRow::module>},
-    {"nodes.attributes", member<&Snapshot::nodes, &NodeRow::attributes>},
-    {"nodes.kind", member<&Snapshot::nodes, &NodeRow::kind>},
-    {"nodes.freed", member<&Snapshot::nodes, &NodeRow::is_freed>},
-    {"outputs.node", member<&Snapshot::outputs, &OutputRow::node>},
-    {"outputs.index", member<&Snapshot::outputs, &OutputRow::index>},
-    {"outputs.shape", member<&Snapshot::outputs, &OutputRow::shape>},
-    {"outputs.name", member<&Snapshot::outputs, &OutputRow::name>},
-    {"outputs.dtype", member<&Snapshot::outputs, &OutputRow::dtype>},
-    {"outputs.device", [](const Snapshot& one) { return device_column(one.outputs); }},
-    {"edges.from", member<&Snapshot::edges, &EdgeRow::from>},
-    {"edges.input", member<&Snapshot::edges, &EdgeRow::input>},
-    {"edges.to", member<&Snapshot::edges, &EdgeRow::to>},
-    {"edges.output", member<&Snapshot::edges, &EdgeRow::output>},
-    {"leaves.node", member<&Snapshot::leaves, &LeafRow::node>},
-    {"leaves.name", member<&Snapshot::leaves, &LeafRow::name>},
-    {"leaves.requires_grad", member<&Snapshot::leaves, &LeafRow::requires_grad>},
-    {"leaves.bytes", member<&Snapshot::leaves, &LeafRow::bytes>},
-    {"saved.node", member<&Snapshot::saved, &SavedRow::node>},
-    {"saved.name", member<&Snapshot::saved, &SavedRow::name>},
-    {"saved.shape", member<&Snapshot::saved, &SavedRow::shape>},
-    {"saved.dtype", member<&Snapshot::saved, &SavedRow::dtype>},
-    {"saved.device", [](const Snapshot& one) { return device_column(one.saved); }},
-    {"saved.bytes", member<&Snapshot::saved, &SavedRow::bytes>},
-    {"saved.version", member<&Snapshot::saved, &SavedRow::version>},
-    {"saved.storage", member<&Snapshot::saved, &SavedRow::storage>},
-    {"saved.packed", member<&Snapshot::saved, &SavedRow::is_packed>},
-    {"hooks.node", member<&Snapshot::hooks, &HookRow::node>},
-    {"hooks.tensor", member<&Snapshot::hooks, &HookRow::tensor>},
-    {"hooks.pre", member<&Snapshot::hooks, &HookRow::pre>},
-    {"hooks.post", member<&Snapshot::hooks, &HookRow::post>},
-    {"hooks.post_accumulate", member<&Snapshot::hooks, &HookRow::post_accumulate>},
-    {"views.node", member<&Snapshot::views, &ViewRow::node>},
-    {"views.base", member<&Snapshot::views, &ViewRow::base>},
-    {"roots.node", member<&Snapshot::roots, &RootRow::node>},
-    {"roots.output", member<&Snapshot::roots, &RootRow::output>},
-    {"storages.bytes", storage_column},
-    {"nodes.time_ns", time_column},
-    {"nodes.forward_ns", member<&Snapshot::times, &TimeRow::forward_ns>},
-    {"nodes.backward_ns", member<&Snapshot::times, &TimeRow::backward_ns>},
-    {"nodes.allocated", member<&Snapshot::times, &TimeRow::allocated>},
-};
 
 PyObject* column(PyObject* self, PyObject* name) {
   return guarded([&]() -> PyObject* {
     const std::string_view wanted = utf8_of(name);
-    for (const Column& one : kColumns) {
-      if (one.name == wanted) return one.pack(snapshot_of(self));
-    }
+    PyObject* found = nullptr;
+    visit_columns(snapshot_of(self), [&](auto table, auto column, const auto& rows, auto member) {
+      if (str(table, '.', column) != wanted) return;
+      found = pack(rows, [&](const auto& row) { return packed(std::invoke(member, row)); });
+    });
+    if (found != nullptr) return found;
     throw ValueError(str("column: needs the name of a column, got ", wanted));
   });
 }
@@ -158,6 +112,15 @@ PyObject* list_of(const std::vector<Item>& items, Make make) {
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(index), make(items[index]));
   }
   return list.release();
+}
+
+/// The names that column() takes.
+PyObject* column_names(PyObject* self, PyObject*) {
+  std::vector<std::string> names;
+  visit_columns(snapshot_of(self), [&](auto table, auto column, const auto&, auto) {
+    names.push_back(str(table, '.', column));
+  });
+  return list_of(names, text_object);
 }
 
 PyObject* strings(PyObject* self, PyObject*) {
@@ -275,6 +238,7 @@ PyObject* with_times(PyObject* self, PyObject* report) {
 PyMethodDef kMethods[] = {
     {"with_times", guarded_method<with_times>(), METH_O, nullptr},
     {"column", column, METH_O, nullptr},
+    {"column_names", guarded_method<column_names>(), METH_NOARGS, nullptr},
     {"strings", strings, METH_NOARGS, nullptr},
     {"shapes", shapes, METH_NOARGS, nullptr},
     {"attribute_sets", guarded_method<attribute_sets>(), METH_NOARGS, nullptr},

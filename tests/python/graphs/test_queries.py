@@ -1,11 +1,13 @@
 # tests/python/graphs/test_queries.py -- finding nodes, walking, comparing, and the ways out.
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 import ebb
 from ebb.graphs.node import FIELDS, GraphNode
+from ebb.graphs.snapshot import Snapshot
 from tests.python.graphs import graph_models as models
 from tests.python.leaves import leaf
 
@@ -110,6 +112,40 @@ def test_json_is_what_the_viewer_reads(transformer, tmp_path):
     assert ebb.viz.read_html(path) == data
     assert "<iframe" in transformer.show(height=100)._repr_html_()
     assert "<iframe" in transformer._repr_html_()
+
+
+def test_the_manual_names_each_column_of_the_json(transformer):
+    page = (Path(__file__).parents[3] / "docs" / "graph_json.md").read_text()
+    tables = [one for one in json.loads(transformer.to_json()).values() if isinstance(one, dict)]
+    names = {name for table in tables for name in table}
+    assert len(names) > 20
+    assert {name for name in names if f"`{name}`" not in page} == set()
+
+
+class OneMoreColumn:
+    """The tables of a snapshot, and a column of nodes that nobody knows."""
+
+    def __init__(self, tables):
+        self.tables = tables
+
+    def __getattr__(self, name):
+        return getattr(self.tables, name)
+
+    def column_names(self):
+        return [*self.tables.column_names(), "nodes.priority"]
+
+    def column(self, name):
+        count = len(self.tables.column("nodes.name"))
+        return range(-1, count - 1) if name == "nodes.priority" else self.tables.column(name)
+
+
+def test_a_further_column_of_nodes_is_an_attribute_of_each(diamond, monkeypatch):
+    graph = Snapshot(OneMoreColumn(diamond._tables))
+    assert [node.priority for node in graph] == [None, 0, 1, 2]
+    monkeypatch.setitem(sys.modules, "networkx", FakeNetworkx)
+    assert graph.to_networkx().nodes[2]["priority"] == 1
+    with pytest.raises(AttributeError, match="needs an attribute of a node, got priority"):
+        diamond[0].priority  # noqa: B018
 
 
 def test_dot_needs_no_graphviz(transformer):

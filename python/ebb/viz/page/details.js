@@ -155,6 +155,7 @@ class Details {
         ["forward", this._part("forward_ns", node)],
         ["backward", this._part("backward_ns", node)],
         ["allocated", nodes.allocated ? bytesText(nodes.allocated[node]) : ""],
+        ...model.further(node),
       ]),
       this._leaf(node),
       this._attributes(node),

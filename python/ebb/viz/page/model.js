@@ -6,6 +6,9 @@
 
 const KIND_NAMES = ["op", "leaf", "custom function", "view or write in place"];
 const LEAF = 1;
+// What the page says in words of its own; a further column of nodes shows under its name.
+const KNOWN_COLUMNS = new Set(["name", "sequence", "module", "location", "kind", "freed",
+  "attributes", "hooks", "stacks", "time_ns", "forward_ns", "backward_ns", "allocated"]);
 
 /** Sorts the rows 0..keys.length-1 by key into one array; the rows of key k lie in start[k]... */
 function groupRows(keys, count) {
@@ -133,6 +136,13 @@ class Model {
   wantsGradient(edge) {
     const row = this.leafRow[this.data.edges.to[edge]];
     return row < 0 || this.data.leaves.requires_grad[row] !== 0;
+  }
+
+  /** Names and values of a node's columns that the page does not know; -1 stands for none. */
+  further(node) {
+    return Object.entries(this.data.nodes).filter(([name]) => !KNOWN_COLUMNS.has(name))
+      .map(([name, column]) => [name.replaceAll("_", " "), column[node]])
+      .map(([name, value]) => [name, value === -1 ? "" : String(value)]);
   }
 
   dtype(node) { return this._firstOutput(node, "dtype"); }
