@@ -22,7 +22,7 @@ foreach(source IN LISTS SOURCES)
   endif()
 endforeach()
 
-set(text "// ebb/kernels/cpu/simd/fills.h -- generated from the sources of kernels: what fills the tables.
+set(text "// ebb/kernels/cpu/simd/fills.h -- generated from kernels: what fills the tables.
 #pragma once
 
 #define EBB_VECTORISED_FILLS(X)${vectorised}
