@@ -1,4 +1,4 @@
-# codegen/examples.py -- the examples in the help of ops: ops/examples/<family>.txt.
+# codegen/examples.py -- the examples in the help of ops: ops/<topic>/<family>.txt.
 #
 # The first line of a block names a Python function of the family (`add`, `add_inplace` for `add_`),
 # below it stand the lines of a session. A blank line parts blocks.
@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codegen.model import table_files
 from codegen.signature import SchemaError
 
-FOLDER = Path(__file__).resolve().parent.parent / "ops" / "examples"
+
+def examples_path(family: str) -> Path:
+    """The file of a family's examples: beside its table."""
+    known = table_files().get(family)
+    return known.with_suffix(".txt") if known else Path(f"{family}.txt")
 
 
 def read_examples(path: Path) -> dict[str, list[str]]:
@@ -31,7 +36,7 @@ def read_examples(path: Path) -> dict[str, list[str]]:
 
 def example_of(name: str) -> list[str]:
     """Return the lines of the example of an op, of whatever family."""
-    found = (read_examples(path).get(name) for path in sorted(FOLDER.glob("*.txt")))
+    found = (read_examples(examples_path(family)).get(name) for family in table_files())
     return next((lines for lines in found if lines), [])
 
 
@@ -39,6 +44,8 @@ def write_examples(path: Path, examples: dict[str, list[str]]) -> None:
     """Write a file that read_examples() reads; none if there is nothing to say."""
     if not examples:
         return
-    head = f"# ops/examples/{path.name} -- examples in the help of the family {path.stem}.\n"
+    head = (
+        f"# ops/{path.parent.name}/{path.name} -- examples in the help of the family {path.stem}.\n"
+    )
     blocks = ["\n".join([name, *lines]) for name, lines in examples.items()]
     path.write_text(head + "\n" + "\n\n".join(blocks) + "\n", encoding="utf-8")

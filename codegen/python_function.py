@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 
-from codegen.examples import FOLDER, read_examples
+from codegen.examples import examples_path, read_examples
 from codegen.model import Family, Op
 from codegen.python_text import Argument, merged_signature, signature_text, stub_parameter
 from codegen.signature import Param
@@ -432,7 +432,7 @@ def python_functions(family: Family) -> list[PythonFunction]:
     for op in family.ops:
         names.setdefault(op.name, []).append(op)
     found = []
-    examples = read_examples(FOLDER / f"{family.name}.txt")
+    examples = read_examples(examples_path(family.name))
     for name, ops in names.items():
         found.append(PythonFunction(name, ops, inplace=False, examples=examples))
         inplace = [op for op in ops if op.has_inplace]

@@ -1,4 +1,5 @@
-# tools/op_examples.py -- writes the examples in the help of ops that have none: ops/examples/.
+# tools/op_examples.py -- writes the examples in the help of ops that have none, into
+# ops/<topic>/<family>.txt.
 #
 # An example is the shortest case of the op's row (ops/schema.yaml) with numbers of one decimal, run
 # by the release build. Examples that are there stay as they are, so one may be bettered by hand;
@@ -13,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import ebb
-from codegen.examples import read_examples, write_examples
-from codegen.generate import ROOT, load_all
+from codegen.examples import examples_path, read_examples, write_examples
+from codegen.generate import load_all
 from codegen.model import Family
 from codegen.python_function import PythonFunction, python_functions
 from tests.python.ops import op_rows
@@ -180,7 +181,7 @@ def example_of(function: PythonFunction, rows: dict[str, list[Row]]) -> list[str
 
 def fill(family: Family, rows: dict[str, list[Row]]) -> list[str]:
     """Write what a family lacks; return the names that stay without."""
-    path = ROOT / "ops" / "examples" / f"{family.name}.txt"
+    path = examples_path(family.name)
     known = read_examples(path)
     for function in python_functions(family):
         if function.kind == "private" or function.key in known:

@@ -1,7 +1,7 @@
 # tests/python/package/test_help.py -- help() of public names: a text, and an example that runs.
 #
 # Whatever a namespace offers is looked at, ops of the table included (their examples stand in
-# ops/examples/), and those of the bindings (in python/src, of Tensor in tensor/method_docs.h).
+# ops/<topic>/*.txt), and those of the bindings (in python/src, of Tensor in tensor/method_docs.h).
 # A namespace is a package, or a module with __all__, under a name without underscore: those that
 # come later are looked at unasked. Modules without __all__ are parts of the package around them.
 import doctest
