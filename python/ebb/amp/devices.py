@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ebb import _C, amp
+from ebb._base import naming as _naming
 
 
 class autocast(amp.autocast):  # noqa: N801 -- used like a function
@@ -30,3 +31,6 @@ class GradScaler(amp.GradScaler):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(self.of_type, *args, **options)
+
+
+_naming.name_module(__name__)
