@@ -177,7 +177,7 @@ from ebb._tensor.storages import (
     is_storage as is_storage,
 )
 
-__version__ = "0.1.0"  # CMake and the wheels read it here
+__version__ = "0.2.0"  # CMake and the wheels read it here
 
 # Short names of dtypes, as PyTorch has them; `bool` came with the dtypes.
 float: _C.dtype = _C.float32
