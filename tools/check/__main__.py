@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tools.check import (
     banned,
+    changelog,
     commits,
     cpp_format,
     headers,
@@ -51,6 +52,7 @@ CHECKS: dict[str, ModuleType] = {
     "hygiene": hygiene,
     "test_names": test_names,
     "commits": commits,
+    "changelog": changelog,
     "headers": headers,
     "stub": stub,
 }
