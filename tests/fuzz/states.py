@@ -4,16 +4,19 @@
 # puts hooks of all kinds on it, each with a drawn action (ACTIONS), and runs it. Anything may be
 # raised but InternalError, and whatever happened, modes are as they were and a plain backward() is
 # right afterwards. Run as a program, since a fault may end the process: it prints each case's
-# number before it runs it. `python -m tests.fuzz.states SEED FIRST COUNT` runs cases again.
+# number before it runs it. `python -m tests.fuzz.states SEED COUNT` runs the cases of a seed,
+# `... FILE` the case of a blob (drawing.py).
+import functools
 import gc
-import random
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import ebb
 from ebb.autograd import Function, grad, graph, queue_callback
 from ebb.utils.checkpoint import checkpoint
+from tests.fuzz import drawing, seeds
 
 ACTIONS = {}
 KINDS = {}
@@ -418,9 +421,14 @@ def check_ordinary():
     assert grad((x * x).sum(), x)[0].tolist() == [2.0, 4.0]
 
 
-def run_case(seed, number):
-    rng = random.Random(f"{seed} {number}")
-    ebb.manual_seed(number)
+def cases(seed, count):
+    """The blobs of a seed."""
+    return drawing.sample("states", count, functools.partial(seeds.generator, seed))
+
+
+def run_case(blob):
+    rng = drawing.Draws(blob)
+    ebb.manual_seed(rng.getrandbits(16))
     program = Program(rng)
     steps = [program.compute] * 3 + [program.compute, program.add_hook, program.add_hook] * 4
     for step in steps:
@@ -434,17 +442,20 @@ def run_case(seed, number):
     return program.done
 
 
-def main(seed, first, count):
+def main(blobs):
     warnings.simplefilter("ignore")
     unraisable = []
     sys.unraisablehook = lambda seen: unraisable.append(seen.exc_value)
-    for number in range(first, first + count):
+    for number, blob in enumerate(blobs):
         print("case", number, flush=True)
-        run_case(seed, number)
+        run_case(blob)
         for error in unraisable:
             refuse_internal(error)
         unraisable.clear()
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    if len(sys.argv) == 2:
+        main([Path(sys.argv[1]).read_bytes()])
+    else:
+        main(cases(*map(int, sys.argv[1:])))

@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import ebb  # before PyTorch, which takes the room that the loader has for threads' own data
-from tests.fuzz import seeds
+from tests.fuzz import drawing, seeds
 from tests.fuzz.recorded import index_expressions, schedules
 
 FUZZERS: dict[str, ModuleType] = {"index": index_expressions, "schedules": schedules}
@@ -49,12 +49,24 @@ def record(name: str, lib: Any) -> None:
 
 
 def compare(name: str, ours: Any, theirs: Any, count: int, seed: int, shown: int) -> int:
-    """Run `count` fresh cases with both; return how many differ without being named."""
+    """Run `count` fresh cases with both; return how many differ without being named.
+
+    Those that are shown are the smallest that hypothesis finds to differ.
+    """
     fuzzer = FUZZERS[name]
     differences = named = refused = 0
+
+    def answers(blob: bytes) -> tuple[Any, Any, Any]:
+        case = fuzzer.draw(drawing.Draws(blob))
+        return case, fuzzer.run(ours, case), fuzzer.run(theirs, case)
+
+    def agree(blob: bytes) -> None:
+        case, got, wanted = answers(blob)
+        assert fuzzer.agree(got, wanted) or fuzzer.is_named_difference(got, wanted, case)
+
     for number in range(count):
-        case = fuzzer.draw(random.Random(f"{seed} {number}"))
-        got, wanted = fuzzer.run(ours, case), fuzzer.run(theirs, case)
+        blob = drawing.blob_of(seeds.generator(seed, name, number))
+        case, got, wanted = answers(blob)
         refused += wanted[0] == "refused"
         if fuzzer.agree(got, wanted):
             continue
@@ -63,6 +75,7 @@ def compare(name: str, ours: Any, theirs: Any, count: int, seed: int, shown: int
             continue
         differences += 1
         if differences <= shown:
+            case, got, wanted = answers(drawing.shrink(agree, blob))
             print(f"case {number}: {case}\n  ebb     {got}\n  PyTorch {wanted}")
     print(f"{name}: {count} cases of seed {seed}, {refused} refused by PyTorch, "
           f"{differences} differences, {named} named in docs/functions.md")  # fmt: skip

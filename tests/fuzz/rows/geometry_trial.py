@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ebb
+from tests.fuzz.drawing import Draws
 from tests.fuzz.rows import geometry
 from tests.fuzz.rows.slow_reference import (
     Derivatives,
@@ -35,7 +36,6 @@ from tests.python.ops.op_rows import (
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
 
 
 MOST_DRAWS = 40
@@ -48,16 +48,19 @@ class WrongError(AssertionError):
 class Trials:
     """Draws and checks calls of one row; counts what became of them."""
 
-    def __init__(self, row: Row, rng_for: Callable[..., random.Random]):
-        """``rng_for(op, number)`` is the generator of a trial."""
-        self.row, self.rng_for = row, rng_for
+    def __init__(self, row: Row):
+        """Nothing is drawn yet."""
+        self.row = row
         self.cases = row.cases()
         self.counts: Counter[str] = Counter()
         self.dtype = "float64" if "float64" in row.dtypes else row.dtypes[-1]
 
-    def run(self, number: int) -> None:
-        """Run one trial. Raises WrongError with all that repeats it."""
-        rng = self.rng_for("geometry", self.row.op, number)
+    def run_blob(self, blob: bytes) -> None:
+        """Run the trial that a blob draws."""
+        self.run(Draws(blob))
+
+    def run(self, rng: random.Random) -> None:
+        """Run one trial. Raises WrongError with the call."""
         case = self._draw(rng)
         if case is None:
             return
@@ -67,7 +70,7 @@ class Trials:
         except ebb.linalg.LinAlgError:
             return  # a matrix beside those that were drawn is singular
         except WrongError as error:
-            raise WrongError(f"{self.row.op} trial {number}: {case.arguments}\n{error}") from None
+            raise WrongError(f"{self.row.op}: {case.arguments}\n{error}") from None
         self.counts["cases"] += 1
         # Memory that repeats makes singular matrices.
         is_dense = self.row.layouts == VIEW_LAYOUTS or bool(self.row.matrices)
@@ -82,7 +85,7 @@ class Trials:
             return
         except WrongError as error:
             raise WrongError(
-                f"{self.row.op} trial {number} in {dtype}, {form}: {placed.arguments}\n{error}"
+                f"{self.row.op} in {dtype}, {form}: {placed.arguments}\n{error}"
             ) from None
 
     def _draw(self, rng: random.Random) -> Case | None:

@@ -196,15 +196,21 @@ class Derivatives:
         return _inner([g for g, _ in pairs], [p for _, p in pairs])
 
 
+def dense(tensor: ebb.Tensor) -> ebb.Tensor:
+    """Return a tensor as it is, or a gradient that keeps some rows alone with the others of 0."""
+    return tensor if tensor.layout == ebb.strided else tensor.to_dense()
+
+
 def _arrays(tensors: list[Any], like: list[ebb.Tensor]) -> list[np.ndarray]:
     return [
-        np.zeros(tuple(one.shape)) if tensor is None else wide_array(tensor)
+        np.zeros(tuple(one.shape)) if tensor is None else wide_array(dense(tensor))
         for tensor, one in zip(tensors, like, strict=True)
     ]
 
 
 def _inner(lhs: list[ebb.Tensor], rhs: list[ebb.Tensor]) -> float:
-    products = (np.conj(wide_array(a)) * wide_array(b) for a, b in zip(lhs, rhs, strict=True))
+    pairs = zip(map(dense, lhs), map(dense, rhs), strict=True)
+    products = (np.conj(wide_array(a)) * wide_array(b) for a, b in pairs)
     return sum(float(np.sum(one.real)) for one in products)
 
 

@@ -3,17 +3,17 @@
 # Each row of the op table that says how to call its op, and each function that Python composes of
 # ops (function_rows.py), is tried with drawn geometry (geometry.py) against slow results
 # (slow_reference.py): values, gradients and second derivatives, in every floating dtype. A row that
-# says nothing of inputs gives its reason under `test: none`. One trial again:
-# Trials(row, seeds.fixed).run(number), with EBB_FUZZ_SEED and seeds.fresh for a long run's.
+# says nothing of inputs gives its reason under `test: none`. A failure is the smallest that
+# drawing.py finds, and is tried first in the next run.
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from tests.fuzz import seeds
+from tests.fuzz import drawing, seeds
 from tests.fuzz.rows import geometry
 from tests.fuzz.rows.function_rows import CASES, composed_functions, composed_rows
-from tests.fuzz.rows.geometry_trial import Trials, WrongError
+from tests.fuzz.rows.geometry_trial import Trials
 from tests.fuzz.rows.slow_reference import agree, difference, in_order, is_close
 from tests.python.ops.op_rows import Array, Case, Row, load_rows, make_arguments
 
@@ -41,22 +41,16 @@ MADE_UP = Row(
 
 @pytest.mark.parametrize("row", TRIED, ids=str)
 def test_drawn_geometry_gives_what_slow_means_give(row):
-    trials = Trials(row, seeds.fixed)
-    for number in range(SAMPLE):
-        trials.run(number)
+    trials, name = Trials(row), f"geometry {row.op}"
+    drawing.try_all(name, trials.run_blob, drawing.sample(name, SAMPLE))
     assert trials.counts["cases"] >= LEAST_TAKEN * SAMPLE, trials.counts
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("row", TRIED, ids=str)
 def test_much_drawn_geometry_gives_what_slow_means_give(row):
-    trials, wrong = Trials(row, seeds.fresh), []
-    for number in range(LONG):
-        try:
-            trials.run(number)
-        except WrongError as error:
-            wrong.append(str(error))
-    assert not wrong, f"EBB_FUZZ_SEED={seeds.fresh_seed()}: {len(wrong)} wrong\n{wrong[0]}"
+    trials, name = Trials(row), f"geometry {row.op}"
+    drawing.try_all(name, trials.run_blob, drawing.sample(name, LONG, seeds.fresh))
     assert trials.counts["cases"] >= LEAST_TAKEN * LONG, trials.counts
 
 
@@ -134,9 +128,9 @@ def test_results_without_an_order_are_sorted_by_the_first_of_them():
 def test_a_derivative_that_the_row_says_is_refused_is_left_and_no_other():
     row = next(row for row in ROWS if "refuses" in row.test)
     case = Case({"A": Array((4, 2)), "mode": "complete"})
-    trials = Trials(row, seeds.fixed)
+    trials = Trials(row)
     assert not trials._try_dense(case, 1)
     assert trials.counts["without derivative"] == 1
     other = Row(row.data | {"test": {**row.test, "refuses": {}}})
     with pytest.raises(NotImplementedError, match="needs mode reduced"):
-        Trials(other, seeds.fixed)._try_dense(case, 1)
+        Trials(other)._try_dense(case, 1)
