@@ -80,7 +80,7 @@ const FlagEntry kOfTools[] = {
     FlagEntry({"race_seconds", FlagType::integer, "60", "How long the tests of races look."}),
     FlagEntry({"only_op", FlagType::text, "", "The ops whose rows the tests try; all if empty."}),
     FlagEntry({"math_stride", FlagType::integer, "4093", "Every which bit pattern is tested."}),
-    FlagEntry({"mutant", FlagType::integer, "", "The fault that tools/mutate.py puts in."}),
+    FlagEntry({"mutant", FlagType::integer, "", "The fault that tools/mutate/ puts in."}),
     FlagEntry({"bench_second_thread", FlagType::boolean, "false", "A thread beside, in benches."}),
 };
 

@@ -26,10 +26,10 @@ std::unique_lock<std::mutex> WriteLog::lock() const {
   return std::unique_lock(mutex_);
 }
 
-/// Takes in a write, or the first of a loop of depth `level`, that continues this entry in equal
-/// steps; false if it does not. All of it comes after all that is here.
+/// Takes in a write, or the first of a loop of depth `level`, which this entry has at least, that
+/// continues it in equal steps; false if it does not. All of it comes after all that is here.
 inline bool WriteLog::Entry::repeat(int level, const ByteRegion& next, uint32_t next_version) {
-  if (depth < level || depth > level + 1 || level == kMaxDepth) return false;
+  if (depth > level + 1 || level == kMaxDepth) return false;
   if (!region.has_form_of(next)) return false;
   const int64_t stride = next.start - region.start;
   const uint32_t version_step = next_version - version;
@@ -143,10 +143,10 @@ std::optional<WriteRecord> WriteLog::find(uint32_t version, const ByteRegion& re
   for (int at = 0; at < count_; ++at) {
     const Entry& entry = entries_[at];
     if (entry.last_version() <= version || !entry.is_hit_after(version, region)) continue;
-    const uint32_t earliest = std::max(entry.version, version + 1);
-    const bool is_better =
-        !found || (entry.op != nullptr && (found->op == nullptr || earliest < found->version));
-    if (is_better) found = {.version = earliest, .location = entry.location, .op = entry.op};
+    found = {.version = std::max(entry.version, version + 1),
+             .location = entry.location,
+             .op = entry.op};
+    if (entry.op != nullptr) break;  // entries are in the order of their first writes
   }
   return found;
 }

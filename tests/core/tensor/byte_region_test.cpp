@@ -105,6 +105,25 @@ TEST(ByteRegion, RepeatsInBothDirections) {
   EXPECT_FALSE(may_meet(last_row, {&upwards, 1}, ByteRegion::dense(59, 1)));
 }
 
+TEST(ByteRegion, SaysYesWhereTheSearchTakesTooLong) {
+  // 41^3 sums of nearly equal strides, none of which is the byte that is asked for.
+  const Slice many{1, 0, {41, 41, 41}, {6991, 6997, 7001}};
+  const int64_t place = 20 * 6991 + 20 * 6997 + 20 * 7001 + 1000;
+  EXPECT_FALSE(many.bytes().contains(place));
+  EXPECT_TRUE(meet(many.region(), ByteRegion::dense(place, 1)));
+  EXPECT_FALSE(meet(many.region(), ByteRegion::dense(-1, 1)));
+}
+
+TEST(ByteRegion, HasTheFormOfOneThatDiffersInItsStartAlone) {
+  const ByteRegion region = Slice{1, 0, {3, 4}, {24, 6}}.region();
+  EXPECT_TRUE(region.has_form_of(Slice{1, 7, {3, 4}, {24, 6}}.region()));
+  EXPECT_FALSE(region.has_form_of(Slice{1, 0, {3, 3}, {24, 6}}.region()));
+  EXPECT_FALSE(region.has_form_of(Slice{1, 0, {2, 4}, {25, 6}}.region()));
+  EXPECT_FALSE(region.has_form_of(Slice{1, 0, {3, 4}, {25, 6}}.region()));
+  EXPECT_FALSE(region.has_form_of(Slice{2, 0, {3, 4}, {12, 3}}.region()));
+  EXPECT_FALSE(region.has_form_of(ByteRegion::dense(0, 1)));
+}
+
 /// A random slice of an array of at most four dims, some reversed, or any strides at all.
 Slice random_slice(std::mt19937& random, bool of_an_array) {
   const auto draw = [&](int64_t low, int64_t high) {

@@ -108,6 +108,21 @@ TEST(WriteLog, KeepsNestedLoopsAsOneEntry) {
   EXPECT_FALSE(memory.is_hit(0, column_at(11)));
 }
 
+TEST(WriteLog, KeepsEachTurnOfAThirdLoopAsAnEntry) {
+  Memory memory;
+  for (int64_t part = 0; part < 3; ++part) {
+    for (int64_t row = 0; row < 3; ++row) {
+      for (int64_t column = 0; column < 4; ++column) {
+        memory.write(part * 48 + row * 12 + column, 1);
+      }
+    }
+  }
+  EXPECT_EQ(memory.log.entries(), 3);
+  EXPECT_TRUE(memory.is_hit(13, 48 + 2, 1));
+  EXPECT_FALSE(memory.is_hit(15, 48 + 2, 1));
+  EXPECT_FALSE(memory.is_hit(0, 4, 8));
+}
+
 TEST(WriteLog, KeepsLoopsOfSeveralLinesApart) {
   Memory memory;
   for (int64_t row = 0; row < 12; ++row) {
@@ -153,6 +168,44 @@ TEST(WriteLog, StandsForMoreThanWasWrittenWhenItIsFull) {
   EXPECT_FALSE(memory.is_hit(0, 71, 60));
   EXPECT_EQ(memory.log.find(999, ByteRegion::dense(0, kBytes))->location, 1000u);
   EXPECT_FALSE(memory.is_hit(1000, 0, kBytes));
+}
+
+/// So many writes of lines of their own that the log is full, and one more.
+void fill(Memory& memory, int64_t start, int64_t run) {
+  for (LocationId line = 100; line <= 100 + WriteLog::kMaxEntries; ++line) {
+    memory.write(start, run, line);
+  }
+}
+
+TEST(WriteLog, StandsForALoopThatRanBackwardsWhenItIsFull) {
+  Memory memory;
+  for (int64_t row = 5; row >= 2; --row) memory.write(row * 12, 12);
+  fill(memory, 120, 1);
+  EXPECT_TRUE(memory.is_hit(0, 2 * 12, 1));
+  EXPECT_TRUE(memory.is_hit(0, 5 * 12 + 11, 1));
+  EXPECT_FALSE(memory.is_hit(0, 0, 2 * 12));
+  EXPECT_TRUE(memory.is_hit(0, 119, 1));  // between what it stands for
+  EXPECT_FALSE(memory.is_hit(0, 121, 23));
+}
+
+TEST(WriteLog, WritesOfNothingHitNothingWhenItIsFull) {
+  Memory memory;
+  fill(memory, 60, 0);
+  EXPECT_LE(memory.log.entries(), WriteLog::kMaxEntries);
+  EXPECT_FALSE(memory.is_hit(0, 0, kBytes));
+  fill(memory, 60, 4);
+  EXPECT_TRUE(memory.is_hit(0, 60, 4));
+  EXPECT_FALSE(memory.is_hit(0, 0, 60));
+}
+
+TEST(WriteLog, NamesAKnownWriterRatherThanTheSumOfThoseBefore) {
+  Memory memory;
+  fill(memory, 60, 4);
+  const auto found = memory.log.find(0, ByteRegion::dense(60, 4));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_STREQ(found->op, "fill_");
+  EXPECT_GT(found->location, 100u);
+  EXPECT_EQ(found->version, found->location - 99);  // the first that is known
 }
 
 TEST(WriteLog, DoubtsAllBytesOfWritesBeforeItWasMade) {
