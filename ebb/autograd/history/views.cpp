@@ -246,9 +246,7 @@ void check_view_write(const char* op, const Tensor& self) {
 }
 
 void note_made_at(const Tensor& view, LocationId location) {
-  if ((view.impl()->flags & TensorImpl::kView) != 0) {
-    view.impl()->view().made_at = location & 0x3fffffffu;
-  }
+  view.impl()->view().made_at = location & 0x3fffffffu;
 }
 
 void mark_creation(const Tensor& view, Creation creation) {

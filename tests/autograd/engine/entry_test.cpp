@@ -181,5 +181,16 @@ TEST(Entry, CallsANodeByHand) {
   EXPECT_EQ(floats(grad_of(x)), Floats{3});
 }
 
+TEST(CallNode, PassesOnWhatTheNodeGivesAndNothingWhereItGivesNone) {
+  const Tensor x = leaf({3});
+  const Tensor none = with_rule(x, [](const Tensor&) { return Tensor(); });
+  const Tensor one = vector_of<float>({1});
+  EXPECT_FALSE(autograd::call_node(*autograd::grad_fn(none), std::span(&one, 1))[0].defined());
+  const Tensor product = x * vector_of<float>({5});  // of its edges one leads nowhere
+  const std::vector<Tensor> grads =
+      autograd::call_node(*autograd::grad_fn(product), std::span(&one, 1));
+  EXPECT_EQ(floats(grads[0]), Floats{5});
+}
+
 }  // namespace
 }  // namespace ebb

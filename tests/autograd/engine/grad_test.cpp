@@ -128,6 +128,39 @@ TEST(Grad, VisitsNothingBehindItsInputs) {
   EXPECT_EQ(floats(grad_of(x)), Floats{1080 * 9});  // out is 360 x^3
 }
 
+TEST(Grad, OfABatchStacksTheGradientsOfEachEntry) {
+  const Tensor x = leaf({3, 4});
+  const Tensor outputs[] = {x * 2, x * x, sum(x)};
+  const Tensor ones = tensor_of<float>({1, 0, 0, 1}, {2, 2});
+  const Tensor seeds[] = {ones, ones, Tensor()};  // of all entries the last one is 1
+  const Tensor stacked = grad(outputs, std::span(&x, 1), seeds, {.is_grads_batched = true})[0];
+  EXPECT_EQ(floats(stacked), (Floats{2 + 6 + 1, 1, 1, 2 + 8 + 1}));
+}
+
+TEST(Grad, OfABatchIsZeroForAnEntryThatGivesNone) {
+  const Tensor x = leaf({3});
+  int runs = 0;
+  const Tensor out =
+      with_rule(x, [&](const Tensor& grad) { return ++runs == 1 ? Tensor() : grad; });
+  const Tensor seeds = tensor_of<float>({5, 7}, {2, 1});
+  const GradOptions options = {.is_grads_batched = true};
+  EXPECT_EQ(floats(grad(std::span(&out, 1), std::span(&x, 1), std::span(&seeds, 1), options)[0]),
+            (Floats{0, 7}));
+}
+
+TEST(Grad, OfABatchNeedsASeedThatHasOne) {
+  const Tensor x = leaf({3});
+  const Tensor out = x * 2;
+  const auto refused = [&](const Tensor& seed) {
+    return error_of<ValueError>([&] {
+      grad(std::span(&out, 1), std::span(&x, 1), std::span(&seed, 1), {.is_grads_batched = true});
+    });
+  };
+  const std::string needs = "grad: is_grads_batched needs gradients with at least one entry, got ";
+  EXPECT_EQ(refused(Tensor()), needs + "none");
+  EXPECT_EQ(refused(tensor_of<float>({}, {0, 1})), needs + "an empty batch");
+}
+
 TEST(Grad, NeedsOneSeedPerOutput) {
   const Tensor x = leaf({3});
   const Tensor out = x * 2;
