@@ -8,9 +8,9 @@ RELEASE := build/release
 export PYTHONPATH := $(CURDIR)/$(RELEASE)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build package demo demo-cpp demo-opencl demo-score test test-long test-cuda test-asan \
-        test-asan-sample test-tsan check format bench bench-peers mutate picture wheel sdist \
-        release clean
+.PHONY: help build package demo demo-cpp demo-opencl demo-score test test-long test-cuda \
+        test-asan test-asan-sample test-tsan coverage check format bench bench-peers mutate \
+        mutate-engine picture wheel sdist release clean
 
 help:  ## list the targets
 	@echo "ebb: make <target>"
@@ -70,6 +70,11 @@ test-tsan:  ## run the C++ tests under ThreadSanitizer
 	@tools/build.sh tsan
 	@tools/run_tests.sh tsan
 
+coverage:  ## run the tests on counting code and write docs/coverage.md
+	@tools/setup.sh dev
+	@tools/build.sh coverage
+	@$(PYTHON) -m tools.coverage
+
 check:  ## check format, style, size limits, headers, layers and the op matrix
 	@tools/setup.sh dev
 	@tools/build.sh release
@@ -91,9 +96,13 @@ bench:  ## measure the hot paths and write docs/benchmarks.md
 bench-peers: package  ## the same Python script for ebb and its peers
 	@$(PYTHON) -m tools.bench.peers
 
-mutate: package  ## break each gradient formula in turn: every mutant must fail a test
+mutate: package  ## break each gradient formula, and the engine, in turn: a test must notice each
 	@tools/build.sh release ebb_sim_device
-	@$(PYTHON) tools/mutate.py
+	@$(PYTHON) -m tools.mutate
+
+mutate-engine:  ## the engine, history, views, the write log and casts alone
+	@tools/setup.sh test
+	@$(PYTHON) -m tools.mutate engine
 
 wheel: package  ## make a wheel of the release build in build/wheel
 	@tools/wheel/build.sh

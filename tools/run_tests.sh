@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # tools/run_tests.sh -- runs the C++ and Python tests of one kind and prints one closing line each.
 #
-# Usage: tools/run_tests.sh fast|long|asan|asan-sample|tsan|cuda. All suites run even if one fails;
-# the exit status tells whether any did. Sanitizer runs leave out the tests labelled nosan.
+# Usage: tools/run_tests.sh fast|long|asan|asan-sample|tsan|coverage|cuda. All suites run even if
+# one fails; the exit status tells whether any did. Sanitizer runs leave out the tests labelled
+# nosan.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 readonly PYTHON=$PWD/.venv/bin/python
@@ -10,6 +11,7 @@ readonly PYTHON=$PWD/.venv/bin/python
 readonly OPENCL=tests/python/opencl
 readonly CUDA=tests/python/cuda
 readonly REST=(tests satellites)
+startup=""  # a folder whose sitecustomize.py all interpreters of the tests run
 # Hundreds of tests start an interpreter, which would compile the package anew each time.
 unset PYTHONDONTWRITEBYTECODE
 failed=()
@@ -33,7 +35,7 @@ python_tests() {  # preset, then pytest's arguments
   workers=$(nproc)
   ((workers > 8)) && workers=8  # each lists all tests first
   say "Python tests of build/$preset, in $workers processes"
-  PYTHONPATH=$PWD/build/$preset/python "$PYTHON" -m pytest -q -ra \
+  PYTHONPATH=$PWD/build/$preset/python${startup:+:$startup} "$PYTHON" -m pytest -q -ra \
     -n "$workers" --dist worksteal "$@" </dev/null || status=$?
   # 5: no test matched, which is no failure.
   ((status == 0 || status == 5)) || failed+=("Python $preset")
@@ -77,6 +79,15 @@ main() {
       export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
       cpp_tests tsan -LE '^(nosan|long)$'
       ;;
+    coverage)
+      startup=$PWD/tools/coverage/start
+      # Counters stand between a call and its line.
+      cpp_tests coverage -LE '^long$' -E 'Methods\.RecordTheLineOfTheirCall'
+      python_tests coverage -m "not long" --ignore="$OPENCL" --ignore="$CUDA" \
+        tests/python tests/fuzz tests/codegen tests/viz satellites
+      python_tests coverage -m "not long" "$OPENCL"
+      python_tests coverage -m "not long" "$CUDA"
+      ;;
     cuda)
       if ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
         say "ran nothing (cuda): nvidia-smi finds no GPU on this machine"
@@ -85,7 +96,7 @@ main() {
       TEST_DEVICE=cuda:0 python_tests release "$OPENCL"
       ;;
     *)
-      echo "[test] error: needs fast, long, asan, asan-sample, tsan or cuda, got $kind" >&2
+      echo "[test] error: needs one of the kinds that tools/run_tests.sh lists, got $kind" >&2
       exit 2
       ;;
   esac

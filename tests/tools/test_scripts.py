@@ -160,7 +160,7 @@ def test_changed_presets_are_read_again(build, tmp_path):
 def test_make_help_lists_every_public_target():
     result = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     listed = [line.split()[0] for line in result.stdout.splitlines()[1:]]
-    wanted = "build demo demo-score demo-cpp test test-long check bench mutate clean help"
+    wanted = "build demo demo-score demo-cpp test test-long check coverage bench mutate clean help"
     assert set(wanted.split()) <= set(listed)
 
 
@@ -168,7 +168,7 @@ def test_cmake_reads_the_presets():
     result = subprocess.run(
         ["cmake", "--list-presets"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    for preset in ("release", "debug", "asan", "tsan"):
+    for preset in ("release", "debug", "asan", "tsan", "coverage", "mutate"):
         assert f'"{preset}"' in result.stdout
 
 
