@@ -40,7 +40,7 @@ endfunction()
 
 # A batch, several files compiled as one, spares most of what they include; but a file of it can
 # forget an include, and one that changes compiles all. Generated files do neither much: a row of
-# the table changes one a room. Those that record are compiled alone, since tools/mutate.py puts
+# the table changes one a room. Those that record are compiled alone, since tools/mutate/ puts
 # others in their place. EBB_BATCH takes written ones too, but in rooms whose files have like names
 # for themselves (a table of methods, the state of an optimizer).
 set(EBB_OWN_NAMES ebb_core ebb_kernels ebb_optim _C)
@@ -124,6 +124,7 @@ endfunction()
 
 function(ebb_library name)
   ebb_parse_arguments("" "SOURCES;GENERATED;DEPS;PRIVATE_DEPS;OPTIONS")
+  ebb_take_mutated(arg_SOURCES)
   add_library(ebb_${name} STATIC ${arg_SOURCES} ${arg_GENERATED})
   add_library(ebb::${name} ALIAS ebb_${name})
   ebb_setup_target(ebb_${name} "${arg_OPTIONS}" ebb_pch)

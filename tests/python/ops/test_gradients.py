@@ -3,9 +3,10 @@
 #
 # First and second derivatives along random directions in float64 and complex128, plain and in
 # place; gradients in every other dtype against those in double precision; forward-mode rules
-# against finite differences and against the transposed gradient. tools/mutate.py breaks formulas
-# one by one and expects a test here to fail. No op loses a gradient without a word: a floating
-# result that depends on a floating tensor requires a gradient if that does, or it is refused.
+# against finite differences and against the transposed gradient. tools/mutate/formulas.py breaks
+# formulas one by one and expects a test here to fail. No op loses a gradient without a word: a
+# floating result that depends on a floating tensor requires a gradient if that does, or it is
+# refused.
 import functools
 
 import numpy as np
