@@ -29,7 +29,7 @@ std::unique_lock<std::mutex> WriteLog::lock() const {
 /// Takes in a write, or the first of a loop of depth `level`, which this entry has at least, that
 /// continues it in equal steps; false if it does not. All of it comes after all that is here.
 inline bool WriteLog::Entry::repeat(int level, const ByteRegion& next, uint32_t next_version) {
-  if (depth > level + 1 || level == kMaxDepth) return false;
+  if (depth > level + 1) return false;
   if (!region.has_form_of(next)) return false;
   const int64_t stride = next.start - region.start;
   const uint32_t version_step = next_version - version;
@@ -76,7 +76,7 @@ void WriteLog::join_loops(int at) noexcept {
   const int outer = latest_of(turn.op, turn.location, at);
   if (outer < 0) return;
   Entry& before = entries_[outer];
-  const int level = turn.depth;
+  const int level = turn.depth;  // 1: a deeper one takes in no single write
   if (before.depth < level) return;
   if (!std::equal(turn.repeats, turn.repeats + level, before.repeats)) return;
   if (!before.repeat(level, turn.region, turn.version)) return;

@@ -19,6 +19,23 @@ TEST(Tensor, HasNoSizeOfADimThatIsNotThere) {
             "size: needs a dim, got 0 for a tensor without dims");
 }
 
+TEST(Tensor, OfForeignMemoryHasAtMostSoManyDims) {
+  float memory = 1;
+  const std::vector<int64_t> many(kMaxDims + 1, 1);
+  const auto refused = [&] {
+    from_blob(&memory, many, many, DType::float32, sizeof memory, nullptr, nullptr);
+  };
+  EXPECT_EQ(error_of<ShapeError>(refused),
+            str("from_blob: needs at most ", kMaxDims, " dimensions, got ", kMaxDims + 1));
+}
+
+TEST(Tensor, ThatRunsBackwardsTouchesTheBytesBeforeItsFirstElement) {
+  const Tensor base = empty(Shape{6}, DType::float32);
+  const Tensor reversed = make_view(base, Shape{4}, Shape{-1}, 4);
+  EXPECT_EQ(byte_range(reversed).first, 4u);
+  EXPECT_EQ(byte_range(reversed).last, 19u);
+}
+
 /// 0, 1, 2, ... as float32.
 Tensor counting(const Shape& shape) {
   const Tensor out = empty(shape, DType::float32);
