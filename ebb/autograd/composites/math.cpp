@@ -138,12 +138,21 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
     throw ValueError(
         str("cross_entropy: label_smoothing must be from 0 to 1, got ", label_smoothing));
   }
-  const LossOptions options{weight, ignore_index, reduction, label_smoothing};
-  const Tensor log_probs = log_softmax(input, class_dim_of(input));
+  // The logarithm of a probability may be beyond what float16 holds, and the mean of some not.
+  const bool is_wide =
+      input.dtype() == DType::float16 && (thread_state.modes & gate::kAutocast) == 0;
+  const Tensor wide_weight = is_wide ? autograd::widened(weight) : weight;
+  const LossOptions options{wide_weight, ignore_index, reduction, label_smoothing};
+  const Tensor log_probs =
+      log_softmax(is_wide ? autograd::widened(input) : input, class_dim_of(input));
+  const auto rounded = [&](const Tensor& loss) {
+    return is_wide ? autograd::narrowed(loss, DType::float16) : loss;
+  };
   if (!is_floating(target.dtype())) {
     // A byte could not be compared with an ignore_index below 0.
     const bool is_byte = target.dtype() == DType::uint8;
-    return loss_of_classes(log_probs, is_byte ? cast(target, DType::int64) : target, options);
+    const Tensor classes = is_byte ? cast(target, DType::int64) : target;
+    return rounded(loss_of_classes(log_probs, classes, options));
   }
   if (!equal(input.sizes(), target.sizes())) {
     throw ShapeError(
@@ -157,7 +166,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
         str("cross_entropy: ignore_index is for targets that are classes, got ", ignore_index,
             " beside probabilities\nhint: give what should not count probabilities of 0"));
   }
-  return loss_of_probabilities(log_probs, target, options);
+  return rounded(loss_of_probabilities(log_probs, target, options));
 }
 
 }  // namespace ebb

@@ -329,8 +329,14 @@ Tensor rounded_quotient(const Tensor& input, const Other& other,
   if (*mode == "floor") return floor_divide(input, other);
   const Tensor rest = fmod(input, other);
   // Without the rest, integers divide exactly.
-  return is_differentiable(rest.dtype()) ? trunc(div(input, other))
-                                         : floor_divide(sub(input, rest), other);
+  if (!is_differentiable(rest.dtype())) return floor_divide(sub(input, rest), other);
+  // A quotient rounded to a half type first may have become the next whole number.
+  if constexpr (std::is_same_v<Other, Tensor>) {
+    const Tensor quotient = div(autograd::widened(input), autograd::widened(other));
+    return autograd::narrowed(trunc(quotient), rest.dtype());
+  } else {
+    return autograd::narrowed(trunc(div(autograd::widened(input), other)), rest.dtype());
+  }
 }
 
 /// The same over `self`.
@@ -340,8 +346,11 @@ const Tensor& divide_rounded(const Tensor& self, const Other& other,
   if (!mode) return div_(self, other);
   check_rounding("div_", *mode);
   if (*mode == "floor") return floor_divide_(self, other);
-  if (is_differentiable(self.dtype())) return trunc_(div_(self, other));
+  const bool is_rounded = is_half(self.dtype());
+  if (is_differentiable(self.dtype()) && !is_rounded) return trunc_(div_(self, other));
   const Tensor quotient = rounded_quotient(self, other, mode);
+  if (is_rounded && !equal(quotient.sizes(), self.sizes())) return div_(self, other);  // an error
+  if (is_rounded) return copy_(self, autograd::narrowed(quotient, self.dtype()));
   if (is_differentiable(quotient.dtype())) {
     throw DTypeError(str("div_: result type ", quotient.dtype(),
                          " can't be cast to the type of 'self', ", self.dtype()));

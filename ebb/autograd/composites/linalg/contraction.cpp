@@ -216,13 +216,19 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   check_one_dtype("bilinear", "input1", input1, "weight", weight);
   check_one_dtype("bilinear", "input1", input1, "input2", input2);
   const int64_t outputs = weight.size(0), inner = weight.size(1), second = weight.size(2);
-  const Tensor flat = reshape(permute(weight, {1, 0, 2}), {inner, outputs * second});
   Shape shape = input1.shape();
   shape[shape.ndim() - 1] = outputs;
   shape.push_back(second);
-  const Tensor left = reshape(matmul(input1, flat), shape);
-  const Tensor out = squeeze(matmul(left, unsqueeze(input2, -1)), -1);
-  return bias.defined() ? add(out, bias) : out;
+  const auto compute = [&](const Tensor& input1, const Tensor& input2, const Tensor& weight,
+                           const Tensor& bias) {
+    const Tensor flat = reshape(permute(weight, {1, 0, 2}), {inner, outputs * second});
+    const Tensor left = reshape(matmul(input1, flat), shape);
+    const Tensor out = squeeze(matmul(left, unsqueeze(input2, -1)), -1);
+    return bias.defined() ? add(out, bias) : out;
+  };
+  // Under autocast each product has the block's dtype.
+  if ((thread_state.modes & gate::kAutocast) != 0) return compute(input1, input2, weight, bias);
+  return autograd::through_float(compute, input1, input2, weight, bias);
 }
 
 Tensor inner(const Tensor& input, const Tensor& other) {

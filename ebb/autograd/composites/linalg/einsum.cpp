@@ -22,6 +22,7 @@
 #include "ebb/autograd/ops/select.h"
 #include "ebb/autograd/ops/squeeze.h"
 #include "ebb/autograd/ops/sum.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/ops/infer.h"
 
@@ -80,7 +81,8 @@ void sum_others(Operand& operand, const Labels& kept) {
     }
   }
   if (dims.empty()) return;
-  operand.tensor = sum(operand.tensor, IntSpan(dims), false, operand.tensor.dtype());
+  const DType dtype = autograd::widened(operand.tensor.dtype());
+  operand.tensor = sum(operand.tensor, IntSpan(dims), false, dtype);
   operand.labels = rest;
 }
 
@@ -115,6 +117,13 @@ Tensor arranged(const Operand& operand, const Labels& first, const Labels& secon
                  Shape{extent(operand, first), extent(operand, second), extent(operand, third)});
 }
 
+/// A half type beside float32, in which sums and products on the way are kept.
+void make_alike(Operand& left, Operand& right) {
+  if (left.tensor.dtype() == right.tensor.dtype()) return;
+  left.tensor = autograd::widened(left.tensor);
+  right.tensor = autograd::widened(right.tensor);
+}
+
 /// The product of two operands, summed over the labels of both that are not in `kept`. Labels of
 /// one operand only are all in `kept`.
 Operand multiply(Operand left, Operand right, const Labels& kept) {
@@ -130,6 +139,7 @@ Operand multiply(Operand left, Operand right, const Labels& kept) {
     needed.insert(needed.end(), left.labels.begin(), left.labels.end());
     return needed;
   }());
+  make_alike(left, right);
   Labels batch, inner, rows, columns;
   for (const Label label : left.labels) {
     const bool is_shared = contains(right.labels, label);
@@ -167,7 +177,7 @@ Operand multiply(Operand left, Operand right, const Labels& kept) {
 class Contraction {
  public:
   Contraction(std::vector<Operand> operands, const Labels& output)
-      : operands_(std::move(operands)), stamps_(operands_.size(), 0) {
+      : operands_(std::move(operands)), left_over_(operands_.size()), stamps_(operands_.size(), 0) {
     count(output, 1);
     for (const Operand& operand : operands_) count(operand.labels, 1);
   }
@@ -251,6 +261,7 @@ class Contraction {
     }
     count(left.labels, -1);
     count(right.labels, -1);
+    if (--left_over_ > 1) left.tensor = autograd::widened(left.tensor);
     left = multiply(std::move(left), std::move(right), kept);
     count(left.labels, 1);
     ++stamps_[first];
@@ -275,6 +286,7 @@ class Contraction {
   }
 
   std::vector<Operand> operands_;
+  size_t left_over_;  // those that are not in another's product yet
   std::vector<size_t>
       stamps_;              // how often an operand was replaced by a product; kGone if it is in one
   std::vector<int> users_;  // by label: how many operands have it, and the output
@@ -302,7 +314,7 @@ Tensor einsum(std::span<const Tensor> tensors, std::string_view equation) {
   sum_others(last, parsed.output);
   Shape order;
   for (const Label label : parsed.output) order.push_back(last.dim_of(label));
-  return permute(last.tensor, order);
+  return autograd::narrowed(permute(last.tensor, order), tensors[0].dtype());
 }
 
 }  // namespace ebb

@@ -2,10 +2,12 @@
 // matrices.
 #include "ebb/autograd/operands/linalg_products.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "ebb/autograd/history/gradients/in_blocks.h"
+#include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/conj.h"
 #include "ebb/autograd/ops/linalg_cross.h"
@@ -18,6 +20,7 @@
 #include "ebb/autograd/ops/sub.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/autograd/ops/unsqueeze.h"
+#include "ebb/autograd/rules/widened.h"
 #include "ebb/autograd/watch/composite_call.h"
 #include "ebb/core/runtime/counted_vector.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -115,10 +118,19 @@ Tensor linalg_multi_dot(std::span<const Tensor> tensors) {
     ops::infer::check_defined("linalg_multi_dot", name.c_str(), matrices[i]);
     check_ndim("linalg_multi_dot", name.c_str(), matrices[i], is_end ? 1 : 2, 2);
   }
+  // Products on the way are kept in float32; under autocast each has the block's dtype.
+  const DType dtype = tensors.front().dtype();
+  const bool is_wide =
+      is_half(dtype) && tensors.size() > 2 && (thread_state.modes & gate::kAutocast) == 0 &&
+      std::ranges::all_of(tensors, [&](const Tensor& one) { return one.dtype() == dtype; });
+  if (is_wide) {
+    for (Tensor& matrix : matrices) matrix = autograd::in_float(matrix);
+  }
   const bool is_row = tensors.front().ndim() == 1, is_column = tensors.back().ndim() == 1;
   if (is_row) matrices.front() = unsqueeze(matrices.front(), 0);
   if (is_column) matrices.back() = unsqueeze(matrices.back(), 1);
   Tensor product = Chain(matrices).product(0, matrices.size() - 1);
+  if (is_wide) product = autograd::narrowed(product, dtype);
   if (is_column) product = squeeze(product, -1);
   return is_row ? squeeze(product, 0) : product;
 }
