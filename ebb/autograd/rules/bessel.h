@@ -11,7 +11,7 @@ namespace ebb::autograd::rules {
 /// The derivatives of special.i1, special.i1e, special.bessel_j1 and special.spherical_bessel_j0 at
 /// `input`, where the function is `out`.
 Tensor i1_slope(const Tensor& input, const Tensor& out);
-Tensor i1e_slope(const Tensor& input, const Tensor& out);
+Tensor i1e_slope(const Tensor& input);
 Tensor j1_slope(const Tensor& input, const Tensor& out);
 Tensor spherical_j0_slope(const Tensor& input, const Tensor& out);
 

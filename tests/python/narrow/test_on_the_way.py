@@ -61,3 +61,14 @@ def test_a_quotient_is_cut_off_before_it_is_rounded(divide):
     other = ebb.tensor([7.53125, 7.53125], dtype=ebb.bfloat16)
     assert divide(x.clone(), other, rounding_mode="trunc").tolist() == [32, -32]
     assert divide(x.clone(), 7.53125, rounding_mode="trunc").tolist() == [32, -32]
+
+
+@pytest.mark.parametrize("op", ["i0e", "i1e", "scaled_modified_bessel_k0"])
+def test_second_derivatives_whose_terms_cancel_are_those_of_float64(op):
+    def second(x):
+        x = x.detach().requires_grad_()
+        first = ebb.autograd.grad(getattr(ebb.special, op)(x).sum(), x, create_graph=True)[0]
+        return ebb.autograd.grad(first.sum(), x)[0].double().numpy()
+
+    x = ebb.tensor([2.0, 8.0, 20.0, 100.0], dtype=ebb.float16)
+    np.testing.assert_allclose(second(x), second(x.double()), rtol=2**-9, atol=2**-24)
