@@ -44,10 +44,14 @@ def allowed(row, key="temporaries"):
 
 
 def float_copies(row, dtype):
-    """What is made of several ops computes half types in float32: operands, and its result."""
+    """What is made of several ops computes half types in float32: operands, and its result.
+
+    Where integers compute in the default dtype, it does so with operands of these.
+    """
     is_half = getattr(ebb, dtype).is_floating_point and getattr(ebb, dtype).itemsize == 2
+    is_integer = not getattr(ebb, dtype).is_floating_point
     tensors = sum(param["type"] in ("Tensor", "Tensor?") for param in row.params)
-    return 4 * (tensors + 1) if is_half and row.data["is_composite"] else 0
+    return 4 * (tensors + is_half) if (is_half or is_integer) and row.data["is_composite"] else 0
 
 
 def check(row, dtype, each, measure=temporaries.of_call):
