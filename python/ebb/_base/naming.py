@@ -288,7 +288,8 @@ def _kind_text(hint) -> str:
 
 def _fits_annotation(value, hint, function) -> builtins.bool:
     try:
-        return _fits(value, eval(hint, function.__globals__) if isinstance(hint, str) else hint)
+        room = vars(sys.modules[function.__module__])  # also of what a decorator made elsewhere
+        return _fits(value, eval(hint, room) if isinstance(hint, str) else hint)
     except Exception:
         return True  # an annotation that cannot be read tells nothing
 

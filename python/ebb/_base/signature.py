@@ -33,6 +33,8 @@ def takes(
             try:
                 given = arguments(*args, **kwargs)
             except TypeError as error:
+                if error.__traceback__.tb_next is not None:  # it was called, and failed inside
+                    raise
                 text = str(error).partition("() ")[2]
                 raise DTypeError(f"{compute.__name__}(): {text}") from None
             return compute(*given)
