@@ -166,10 +166,7 @@ def selected_rows(
         rows: Integers of shape [stored].
         values: Numbers of shape [stored, all sizes but the first].
         size: The shape.
-        dtype: Of the values; their own if None.
-        device: Where all of it goes; where ``values`` is if None.
-        requires_grad: Whether the result is a leaf with a gradient; else gradients pass to
-            ``values``.
+        dtype, device, requires_grad: As for ``sparse_coo_tensor``.
 
     Raises:
         ShapeError: If the shapes do not go together.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import ebb
 from ebb import Tensor
 from ebb.distributions import constraints
-from ebb.distributions.distribution import Distribution
+from ebb.distributions.location_scale import _Centred
 
 _NODES = 128
 _LARGE = 500.0  # from here on a series in 1 / k is exact; up to here, the sum over the nodes
@@ -41,7 +41,7 @@ def _mean_cosine(k: Tensor) -> Tensor:
     return ebb.where(k > _LARGE, far, (weights * _cosines(k)).mean(-1) / weights.mean(-1))
 
 
-class VonMises(Distribution):
+class VonMises(_Centred):
     """Angles from -pi to pi around ``loc``, the closer the greater ``concentration`` is.
 
     Example:
@@ -55,7 +55,6 @@ class VonMises(Distribution):
     }
     support: constraints.Constraint = constraints.real
     has_rsample = False
-    loc: Tensor
     concentration: Tensor
 
     def __init__(
@@ -90,15 +89,6 @@ class VonMises(Distribution):
                 is_open = is_open & ~is_kept
             around = (angle + math.pi + self.loc) % (2 * math.pi) - math.pi
             return around.to(self.loc.dtype)
-
-    @property
-    def mean(self) -> Tensor:
-        """The direction of the mean."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -8,15 +8,22 @@ from collections.abc import Iterable
 
 from ebb import _C
 from ebb._base.deprecation import deprecated
+from ebb._base.signature import takes
 
 
-def clip_grad_norm_(
+def _bound(
     parameters: _C.Tensor | Iterable[_C.Tensor],
     max_norm: float,
     norm_type: float | str = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> _C.Tensor:
+) -> tuple[object, ...]:
+    del foreach
+    return _as_list(parameters), max_norm, _order(norm_type), error_if_nonfinite
+
+
+@takes(_bound)
+def clip_grad_norm_(*bound: object) -> _C.Tensor:
     """Scale all gradients, in place, so that their common norm is at most ``max_norm``.
 
     Args:
@@ -37,18 +44,12 @@ def clip_grad_norm_(
         >>> ebb.nn.utils.clip_grad_norm_([x], 1.0)
         tensor(10.)
     """
-    order = _order(norm_type)
-    return _C._clip_grad_norm(_as_list(parameters), max_norm, order, error_if_nonfinite)
+    return _C._clip_grad_norm(*bound)
 
 
 @deprecated("nn.utils.clip_grad_norm", instead="nn.utils.clip_grad_norm_", since="0.1.0")
-def clip_grad_norm(
-    parameters: _C.Tensor | Iterable[_C.Tensor],
-    max_norm: float,
-    norm_type: float | str = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
-) -> _C.Tensor:
+@takes(_bound)
+def clip_grad_norm(*bound: object) -> _C.Tensor:
     """Do what ``clip_grad_norm_`` does; an older spelling.
 
     Example:
@@ -57,7 +58,7 @@ def clip_grad_norm(
         >>> ebb.nn.utils.clip_grad_norm_(weight, 1.0).item()
         5.0
     """
-    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+    return _C._clip_grad_norm(*bound)
 
 
 def clip_grad_value_(

@@ -9,6 +9,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._base import naming as _naming
+from ebb._base.signature import takes
 from ebb.nn.module import Module
 from ebb.nn.parameter import Parameter
 from ebb.nn.utils.computed import ComputedWeight, remove
@@ -18,6 +19,7 @@ from ebb.nn.utils.parametrizations import (
     of_norms,
     output_dim,
     power_steps,
+    spectral_norm_of,
     spectral_value,
     start_vectors,
 )
@@ -108,13 +110,8 @@ class SpectralNorm(ComputedWeight):
         return [f"{self.name}_{part}" for part in ("orig", "u", "v")]
 
 
-def spectral_norm(
-    module: Module,
-    name: str = "weight",
-    n_power_iterations: int = 1,
-    eps: float = 1e-12,
-    dim: int | None = None,
-) -> Module:
+@takes(spectral_norm_of)
+def spectral_norm(module, name, n_power_iterations, eps, dim) -> Module:
     """Divide a weight by its largest singular value, estimated by the power method.
 
     Each call in training makes ``n_power_iterations`` steps.

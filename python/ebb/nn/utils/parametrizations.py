@@ -9,6 +9,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._base import naming as _naming
+from ebb._base.signature import takes
 from ebb._C import Tensor, _ops
 from ebb.nn.module import Module
 from ebb.nn.utils.orthogonal import orthogonal
@@ -146,13 +147,19 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(
+def spectral_norm_of(
     module: Module,
     name: str = "weight",
     n_power_iterations: int = 1,
     eps: float = 1e-12,
     dim: int | None = None,
-) -> Module:
+) -> tuple[object, ...]:
+    """What both functions of that name take."""
+    return module, name, n_power_iterations, eps, dim
+
+
+@takes(spectral_norm_of)
+def spectral_norm(module, name, n_power_iterations, eps, dim) -> Module:
     """Divide a weight by its largest singular value, estimated by the power method.
 
     Each read in training makes ``n_power_iterations`` steps (Miyato et al., 2018).

@@ -131,12 +131,11 @@ def extract_archive(
         >>> import shutil
         >>> from pathlib import Path
         >>> from ebb.vision.datasets import utils
-        >>> Path("pets").mkdir(exist_ok=True)
-        >>> _ = Path("pets/cat.txt").write_text("meow")
-        >>> archive = shutil.make_archive("pets", "zip", "pets")
-        >>> folder = utils.extract_archive("pets.zip", "unpacked")
-        >>> utils.list_files(folder, ".txt")
-        ['cat.txt']
+        >>> Path("birds").mkdir(exist_ok=True)
+        >>> _ = Path("birds/owl.txt").write_text("hoot")
+        >>> archive = shutil.make_archive("birds", "gztar", "birds")
+        >>> utils.list_files(utils.extract_archive(archive, "flown"), ".txt")
+        ['owl.txt']
     """
     target = to_path or os.path.dirname(from_path)
     size = os.path.getsize(from_path)
