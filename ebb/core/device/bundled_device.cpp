@@ -93,6 +93,11 @@ bool has_cuda_driver() {
   return is_found;
 }
 
+/// What is said where the library of a plug-in is not beside this one: it is a wheel of its own.
+std::string missing_text(std::string_view name, const std::string& path) {
+  return str("needs the plug-in of ebb-", name, ", got no file ", path);
+}
+
 /// A driver that cannot start, such as one that was updated under the running kernel, does not
 /// start at the next try either.
 void try_cuda(const std::string& path) {
@@ -119,12 +124,17 @@ void load_bundled_plugin(std::string_view name) {
   const bool is_there = ::stat(path.c_str(), &status) == 0;
   if (name == kCuda) {
     // Programs name it to ask whether it is there, and another plug-in may bear the name.
-    if (is_there && has_cuda_driver()) try_cuda(path);
+    if (!has_cuda_driver()) return;
+    if (is_there) try_cuda(path);
+    [[maybe_unused]] static const bool is_noted = is_there || [&] {
+      note_missing_cuda(missing_text(name, path) + " (pip install ebb-cuda)");
+      return true;
+    }();
     return;
   }
   if (!is_there) {
-    throw ValueError(str("device: '", name, "' needs its plug-in, got no file ", path,
-                         "\nhint: build ebb with -DEBB_OPENCL=ON, which needs the OpenCL headers"));
+    throw ValueError(str("device: '", name, "' ", missing_text(name, path),
+                         "\nhint: pip install ebb-opencl, or build ebb with -DEBB_OPENCL=ON"));
   }
   load_device_plugin(path);
 }

@@ -4,16 +4,20 @@
 # imports the other. PLACES says what each place holds. A distribution that lays modules into the
 # package (satellites/README.md) may lay one more into ebb/_beside/, which fills places: those run
 # once, when a place that nobody has filled is first asked. Start reading at fill() and filled().
-"""``fill``, ``filled`` and ``PLACES``."""
+"""``fill``, ``filled`` and ``PLACES``; ``hide_data_writes``, a switch for other distributions."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ebb import _C
+
 PLACES = {
     "parameter": "the class of parameters, which files and other processes hand over by name",
     "spell_call": "(function, args) -> the same as a class expects it that takes part in functions "
     "by the second name of the protocol",
+    "order_arguments": "(names of numbers, whether it is a method, args) -> (args, kwargs) of the "
+    "same objects in today's order, or None: of a call that fits no signature",
 }
 _filled: dict[str, Any] = {}
 _asked_others = False
@@ -31,6 +35,11 @@ def filled(place: str) -> Any:
     if place not in _filled and not _asked_others:
         _ask_others()
     return _filled.get(place)
+
+
+def hide_data_writes(is_on: bool) -> bool:
+    """Let writes through ``x.data`` go unseen by what was saved of ``x``; return what was set."""
+    return _C._hide_data_writes(is_on)
 
 
 def _ask_others() -> None:

@@ -15,7 +15,7 @@
 #include "python/src/base/text.h"
 #include "python/src/base/value_types.h"
 #include "python/src/calls/averaging.h"
-#include "python/src/calls/older_factors.h"
+#include "python/src/calls/ordered_call.h"
 #include "python/src/calls/overrides.h"
 
 namespace ebb::python {
@@ -318,7 +318,7 @@ bool has_number(const OpSpec& spec, std::string_view name, uint8_t flags = 0) {
   });
 }
 
-/// The factors of a function in the order in which they stood (older_factors.h).
+/// The numbers that a function scales its tensors by.
 std::vector<const char*> factors_of(const OpSpec& spec) {
   if (has_number(spec, "beta")) return {"beta", "alpha"};
   if (has_number(spec, "alpha")) return {"alpha"};
@@ -356,8 +356,8 @@ void Arguments::bind_in_order(const Call& call) {
     return;
   const bool takes_numbers = (spec_.options & kNumbersOption) != 0 && call.self == nullptr;
   if (takes_numbers && fits_as_tensor(call)) return;
-  const OlderFactors older(factors_of(spec_), call);
-  if (older.is_valid() && fits_some_overload(older.call())) return;
+  const OrderedCall ordered(factors_of(spec_), call);
+  if (ordered.is_valid() && fits_some_overload(ordered.call())) return;
   throw_no_fit(call);
 }
 

@@ -37,7 +37,7 @@ PyObject* ebb_wish(PyObject* object) {
   return wish_of(object, name);
 }
 /// PyTorch's own tensors, which have __torch_dispatch__ too, know none of ebb's functions.
-PyObject* torch_wish(PyObject* object) {
+PyObject* second_wish(PyObject* object) {
   static PyObject* const name = interned("__torch_function__");
   static PyObject* const inner_name = interned("__torch_dispatch__");
   PyObject* const found = wish_of(object, name);
@@ -48,11 +48,11 @@ PyObject* tensors_own(const char* name) {
   return checked(PyDict_GetItemString(tensor_type->tp_dict, name));
 }
 
-bool asks_as_pytorch(PyObject* object) {
+bool asks_by_second_name(PyObject* object) {
   if (is_exact_tensor(object)) return false;
   const bool is_subclass = PyType_IsSubtype(Py_TYPE(object), tensor_type) != 0;
   if (is_subclass && !detail::overrides_exist) return false;
-  PyObject* const found = torch_wish(object);
+  PyObject* const found = second_wish(object);
   return found != nullptr && !(is_subclass && found == tensors_own("__torch_function__"));
 }
 
@@ -147,7 +147,7 @@ PyMethodDef kFunctions[] = {
 bool has_override(PyObject* object) {
   if (is_exact_tensor(object) || is_switched_off) return false;
   if (PyType_IsSubtype(Py_TYPE(object), tensor_type) == 0) {
-    return ebb_wish(object) != nullptr || torch_wish(object) != nullptr;
+    return ebb_wish(object) != nullptr || second_wish(object) != nullptr;
   }
   if (!detail::overrides_exist) return false;
   PyObject* const found = ebb_wish(object);
@@ -164,14 +164,14 @@ bool holds_override(PyObject* object) {
   return false;
 }
 
-bool asks_as_pytorch(PyObject* const* args, Py_ssize_t count) {
+bool asks_by_second_name(PyObject* const* args, Py_ssize_t count) {
   if (is_switched_off) return false;
   for (Py_ssize_t index = 0; index < count; ++index) {
     PyObject* const object = args[index];
-    if (asks_as_pytorch(object)) return true;
+    if (asks_by_second_name(object)) return true;
     if (!PyTuple_Check(object) && !PyList_Check(object)) continue;
     for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(object); ++at) {
-      if (asks_as_pytorch(PySequence_Fast_GET_ITEM(object, at))) return true;
+      if (asks_by_second_name(PySequence_Fast_GET_ITEM(object, at))) return true;
     }
   }
   return false;

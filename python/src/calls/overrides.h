@@ -21,7 +21,7 @@ bool has_override(PyObject* object);
 bool holds_override(PyObject* object);
 /// Whether the class of any argument, or of an element of a list or tuple, asks under PyTorch's
 /// name, so that functions written in Python hand their calls over as they are.
-bool asks_as_pytorch(PyObject* const* args, Py_ssize_t count);
+bool asks_by_second_name(PyObject* const* args, Py_ssize_t count);
 /// Throws CallsOverride if an argument has the protocol, or an element of a list or tuple.
 void look_for_overrides(const Call& call);
 /// For the length of a call of an op by another of its names: classes are asked about that.

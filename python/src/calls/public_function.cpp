@@ -84,7 +84,7 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
   if (self->asks) {
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
     const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
-    if (asks_as_pytorch(args, count + named)) return hand_over(object, args, count, names);
+    if (asks_by_second_name(args, count + named)) return hand_over(object, args, count, names);
   }
   PyObject* const made = PyObject_Vectorcall(self->function, args, flags, names);
   if (made == nullptr) [[unlikely]]

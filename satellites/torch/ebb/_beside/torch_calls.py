@@ -2,8 +2,10 @@
 #
 # ebb imports this when a place of its seam (ebb/_base/seam.py) is first asked, so it holds without
 # `import ebb.torch_compat` too: classes with __torch_function__ are asked about the functions that
-# PyTorch asks for. Start reading at as_pytorch().
-"""Fills ``spell_call``."""
+# PyTorch asks for, and PyTorch's older order of arguments is understood, numbers in front of what
+# they scale: add(input, alpha, other), addcmul(input, value, tensor1, tensor2) and
+# addmm(beta, input, alpha, mat1, mat2). Start reading at as_pytorch() and in_order().
+"""Fills ``spell_call`` and ``order_arguments``."""
 
 from __future__ import annotations
 
@@ -50,4 +52,22 @@ def as_pytorch(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ..
     return methods.get(function, function), args
 
 
+def in_order(
+    numbers: tuple[str, ...], is_method: bool, args: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The tensors of a call in their order, and the numbers among them by name; else None."""
+    factors = [one for one in args if isinstance(one, (int, float))]
+    tensors = tuple(one for one in args if isinstance(one, Tensor))
+    if not factors or not tensors or len(factors) > len(numbers):
+        return None
+    if len(factors) + len(tensors) < len(args) or isinstance(args[-1], (int, float)):
+        return None  # a number behind all tensors is none of these
+    # A single factor follows the input, beta precedes it.
+    begins = is_method or isinstance(args[0], (int, float))
+    if begins != (is_method or len(numbers) > 1):
+        return None
+    return tensors, dict(zip(numbers, factors, strict=False))
+
+
 seam.fill("spell_call", as_pytorch)
+seam.fill("order_arguments", in_order)
