@@ -35,6 +35,7 @@ def test_a_missing_or_foreign_opening_is_found(text):
         ("a.py", "# TODO write this\n"),
         ("CMakeLists.txt", "add_compile_options(-ffast-math)\n"),
         ("CMakeLists.txt", "file(GLOB sources *.cpp)\n"),
+        ("python/ebb/nn/a.py", 'HOME = "torch._utils"\n'),
     ],
 )
 def test_a_banned_construct_is_found(name, text):
@@ -48,6 +49,8 @@ def test_a_banned_construct_is_found(name, text):
         ("ebb/nn/a.cpp", "std::vector<int64_t> sizes;\n"),
         ("a.py", "# TODO(#12): write this\n"),
         ("CMakeLists.txt", "# never -ffast-math, no GLOB\n"),
+        ("python/ebb/io/torch_names.py", 'HOME = "torch._utils"\n'),
+        ("satellites/torch/ebb/a.py", 'HOME = "torch._utils"\n'),
     ],
 )
 def test_what_only_looks_banned_passes(name, text):

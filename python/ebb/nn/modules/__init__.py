@@ -53,7 +53,6 @@ _SPELLED = {
     "loss.NLLLoss2d": ("losses", "NLLLoss"),
     "module._IncompatibleKeys": ("state", "LoadReport"),
     "module._addindent": ("modules.utils", "addindent"),
-    "module._WrappedHook": ("pytorch_state", "StateDictHook"),
     "rnn.apply_permutation": ("modules.utils", "apply_permutation"),
     "transformer._get_clones": ("modules.utils", "get_clones"),
     "transformer._get_activation_fn": ("modules.utils", "get_activation_fn"),

@@ -20,7 +20,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ebb
-from ebb import _C, overrides
+from ebb import overrides
+from ebb._base import seam
 from ebb._imports import MissingDistributionError
 from ebb.torch_compat import (
     absent,
@@ -43,7 +44,7 @@ TORCHVISION_VERSION = "0.29.2"
 _ROOT = "torch"
 _HELPERS = "ebb.torch_compat.helpers"
 _ABSENT = "ebb.torch_compat.absent"
-_STATE = "ebb.nn.pytorch_state"
+_STATE = "ebb.torch_compat.pickled_hooks"
 _PRIVATES = "ebb.torch_compat.privates"
 _PYTREE = "ebb.torch_compat.pytree"
 _REBUILD = "ebb.torch_compat.rebuild"
@@ -57,6 +58,7 @@ SPELLED = {
     "torch.nn.init._no_grad_zero_": ("ebb.nn.init", "zeros_"),
     "torch.nn.utils.weight_norm.WeightNorm": ("ebb.nn.utils.hooked_norms", "WeightNorm"),
     "torch.nn.utils.spectral_norm.SpectralNorm": ("ebb.nn.utils.hooked_norms", "SpectralNorm"),
+    "torch.nn.modules.module._WrappedHook": (_STATE, "StateDictHook"),
     "torch.nn.utils.spectral_norm.SpectralNormStateDictHook": (_STATE, "StateDictHook"),
     "torch.nn.utils.spectral_norm.SpectralNormLoadStateDictPreHook": (_STATE, "StateDictHook"),
     "torch.nn.utils.stateless.functional_call": ("ebb.func", "functional_call"),
@@ -264,7 +266,7 @@ def install() -> None:
             "torch_compat: `import torch` is ebb; PyTorch at %s is hidden", real.origin
         )
     sys.meta_path.insert(0, TorchFinder())
-    _C._hide_data_writes(True)
+    seam.hide_data_writes(True)
     overrides.keep_subclasses(True)
 
 
@@ -279,7 +281,7 @@ def uninstall() -> None:
         >>> "torch" in sys.modules
         False
     """
-    _C._hide_data_writes(False)
+    seam.hide_data_writes(False)
     overrides.keep_subclasses(False)
     sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, TorchFinder)]
     for name in [name for name, one in sys.modules.items() if isinstance(one, TorchModule)]:

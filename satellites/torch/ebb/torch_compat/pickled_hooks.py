@@ -1,4 +1,5 @@
-# python/ebb/nn/pytorch_state.py -- what stands for hooks in modules out of PyTorch's pickles.
+# satellites/torch/ebb/torch_compat/pickled_hooks.py -- what stands for hooks in modules out of
+# PyTorch's pickles.
 """``StateDictHook``."""
 
 from __future__ import annotations
