@@ -104,7 +104,7 @@ mutate-engine:  ## the engine, history, views, the write log and casts alone
 	@tools/setup.sh test
 	@$(PYTHON) -m tools.mutate engine
 
-wheel: package  ## make a wheel of the release build in build/wheel
+wheel: package  ## make wheels of ebb and its satellites in build/wheel
 	@tools/wheel/build.sh
 
 sdist: package  ## make a source package in build/wheel

@@ -34,25 +34,38 @@ def prefix(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory) -> Path:
-    """Return the wheel of the release build."""
+def wheels(tmp_path_factory) -> dict[str, Path]:
+    """Return the wheels of the release build, by the names of their distributions."""
     folder = tmp_path_factory.mktemp("wheel")
     run("tools/wheel/build.sh", folder, env=os.environ | {"PYTHON": sys.executable})
-    (file,) = folder.iterdir()
-    return file
+    return {file.name.partition("-")[0].replace("_", "-"): file for file in folder.iterdir()}
 
 
-def install_beside_numpy(wheel: Path, folder: Path) -> None:
-    """Make a virtual environment with a wheel and NumPy, without pip."""
+@pytest.fixture(scope="session")
+def wheel(wheels) -> Path:
+    """Return the wheel of ebb itself."""
+    return wheels["ebb"]
+
+
+def install_beside_numpy(folder: Path, *wheels: Path) -> None:
+    """Make a virtual environment with wheels and NumPy, without pip."""
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python"]
-    run(*pip, folder / "bin/python", "install", "--no-index", "--no-deps", wheel)
+    run(*pip, folder / "bin/python", "install", "--no-index", "--no-deps", *wheels)
     import numpy
 
     packages = Path(numpy.__file__).parents[1]
     (target,) = folder.glob("lib/python*/site-packages")
     for name in ("numpy", "numpy.libs"):
         (target / name).symlink_to(packages / name)
+
+
+@pytest.fixture(scope="session")
+def environment(wheel, tmp_path_factory) -> Path:
+    """Return a virtual environment with this wheel and NumPy, without pip."""
+    folder = tmp_path_factory.mktemp("environment")
+    install_beside_numpy(folder, wheel)
+    return folder
 
 
 def run_isolated(environment, script, *arguments) -> str:

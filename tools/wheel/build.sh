@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# tools/wheel/build.sh -- makes a wheel from build/release, without network: `make wheel`.
+# tools/wheel/build.sh -- makes the wheels from build/release, without network: `make wheel`.
 #
 # Usage: tools/wheel/build.sh [FOLDER], by default build/wheel. Run tools/build.sh release first;
 # PYTHON overrides .venv.
-# pip runs CMake in build/release with the options that folder has, so nothing is compiled again.
+# One is ebb's, the others those of its satellites; of a plug-in where its headers are. pip runs
+# CMake in build/release with the options that folder has, so nothing is compiled again.
 # The tag says the oldest glibc that can load what was built (platform_tag.py, retag.py).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -27,12 +28,29 @@ restore() {
 }
 trap restore EXIT
 
-tag=$("$PYTHON" tools/wheel/platform_tag.py build/release/lib/libebb.so \
-  build/release/python/ebb/_C.*.so)
+wheel_of() {  # a folder with a pyproject.toml, then files whose needs tell the platform
+  local project=$1 made=() before
+  shift
+  before=$(ls "$FOLDER")
+  CXX=g++ CMAKE_GENERATOR=Ninja "$PYTHON" -m pip --disable-pip-version-check --quiet wheel \
+    "$project" --no-build-isolation --no-deps --no-index --wheel-dir "$FOLDER" \
+    --config-settings build-dir="$PWD/build/release" 9>&-
+  mapfile -t made < <(comm -13 <(echo "$before") <(ls "$FOLDER"))
+  if (($# > 0)); then
+    "$PYTHON" tools/wheel/retag.py "$FOLDER/${made[0]}" \
+      "$("$PYTHON" tools/wheel/platform_tag.py "$@")"
+  fi
+}
 
-rm -f "$FOLDER"/ebb-*.whl
-CXX=g++ CMAKE_GENERATOR=Ninja "$PYTHON" -m pip --disable-pip-version-check --quiet wheel . \
-  --no-build-isolation --no-deps --no-index --wheel-dir "$FOLDER" \
-  --config-settings build-dir=build/release 9>&-
-"$PYTHON" tools/wheel/retag.py "$FOLDER"/ebb-*.whl "$tag"
-echo "[wheel] $(du -h "$FOLDER"/ebb-*.whl | tr '\t' ' ')"
+rm -f "$FOLDER"/ebb-*.whl "$FOLDER"/ebb_*.whl
+wheel_of . build/release/lib/libebb.so build/release/python/ebb/_C.*.so
+wheel_of ./satellites/torch
+wheel_of ./satellites/vision
+for name in opencl cuda; do
+  if grep -q "^build ebb_$name: " build/release/build.ninja; then
+    wheel_of ./satellites/$name "build/release/lib/libebb_$name.so"
+  else
+    echo "[wheel] build/release is configured without $name: no wheel of ebb-$name"
+  fi
+done
+du -h "$FOLDER"/ebb*.whl | sed 's/^\(\S*\)\s*/[wheel] \1 /'

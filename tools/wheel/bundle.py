@@ -6,6 +6,7 @@ A copy gets a name with a hash of its content, so that another package's copy of
 one process is never taken for it. Start reading at ``bundle``.
 
 Usage: bundle.py --package FOLDER/ebb --library build/.../libebb.so --source REPOSITORY
+       bundle.py --plugin FOLDER/libebb_x.so --library build/.../libebb.so
 """
 
 from __future__ import annotations
@@ -137,12 +138,21 @@ def bundle(package: Path, library: Path, source: Path) -> None:
     (package / "_build.json").write_text(json.dumps({"commit": commit_of(source)}) + "\n")
 
 
+def bundle_plugin(plugin: Path, library: Path) -> None:
+    """Let a plug-in of a wheel of its own find the library beside it, as ``bundle`` named it."""
+    soname = patchelf("--print-soname", library).strip()
+    relink(plugin, {soname: library.resolve().name}, "$ORIGIN")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("package", "library", "source"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
+    for name in ("package", "plugin", "library", "source"):
+        parser.add_argument(f"--{name}", type=Path, required=name == "library")
     arguments = parser.parse_args()
-    bundle(arguments.package, arguments.library, arguments.source)
+    if arguments.plugin:
+        bundle_plugin(arguments.plugin, arguments.library)
+    else:
+        bundle(arguments.package, arguments.library, arguments.source)
 
 
 if __name__ == "__main__":
