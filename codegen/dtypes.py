@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from codegen.kernel_types import KERNEL_TYPES
+from codegen.schema import nearest
 from codegen.signature import SchemaError
 
 # In the order of the C++ enum: masks are built from the position.
@@ -64,7 +65,7 @@ def parse_class(text: str) -> tuple[str, ...]:
     for name in text.split("+"):
         if name.strip() not in CLASSES:
             raise SchemaError(
-                f"unknown dtype class `{name.strip()}`; known are {', '.join(CLASSES)}"
+                f"unknown dtype class `{name.strip()}`{nearest(name.strip(), CLASSES)}"
             )
         chosen.update(CLASSES[name.strip()])
     return tuple(one for one in DTYPES if one in chosen)
@@ -93,7 +94,7 @@ def parse_kernel(text: str, default: tuple[str, ...]) -> KernelUse:
     if not match:
         raise SchemaError(f"`kernel` needs `Type name`, got `{text}`")
     if match[1] not in KERNEL_TYPES:
-        raise SchemaError(f"unknown kernel type `{match[1]}`; known are {', '.join(KERNEL_TYPES)}")
+        raise SchemaError(f"unknown kernel type `{match[1]}`{nearest(match[1], KERNEL_TYPES)}")
     operands = tuple(one.strip() for one in match[3].split(",")) if match[3] else ()
     dtypes = parse_class(match[4].replace(",", "+")) if match[4] else default
     return KernelUse(match[1], match[2], operands, dtypes)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import yaml
 
 from codegen.model import Family, Op
-from codegen.schema import LOADER
+from codegen.schema import LOADER, nearest
 from codegen.signature import TYPES, Param, SchemaError, parse_signature
 
 HEADER = ("doc", "includes", "args", "base", "shown", "returns", "modules")
@@ -194,7 +194,7 @@ class _Row:
     def to_module(self) -> Module:
         for key in self.values:
             if key not in KEYS:
-                self.fail(f"unknown key `{key}`; known are {', '.join(KEYS)}")
+                self.fail(f"unknown key `{key}`{nearest(key, KEYS)}")
         match = re.fullmatch(r"(\w+)\(([\w, *]*)\)", str(self.values.get("module")))
         if not match or not self.values.get("doc"):
             self.fail("needs `module: Name(option, ...)` and `doc`")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from codegen.modules import load_rows
+from codegen.schema import nearest
 from codegen.signature import SchemaError, split
 
 HEADER = ("doc", "args", "defaults", "annotations", "python_only", "pairs", "ranges", "example",
@@ -150,7 +151,7 @@ class _Row:
     def to_optimizer(self) -> Optimizer:
         for key in self.values:
             if key not in KEYS:
-                self.fail(f"unknown key `{key}`; known are {', '.join(KEYS)}")
+                self.fail(f"unknown key `{key}`{nearest(key, KEYS)}")
         match = re.fullmatch(r"\w+\((.*)\)", str(self.values.get("optimizer")))
         if not match or not self.values.get("doc"):
             self.fail("needs `optimizer: Name(option=default, ...)` and `doc`")

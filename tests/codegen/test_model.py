@@ -44,7 +44,7 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
             "  defaults: {x: 1}\n  doc: Half",
             "ops/little.yaml:2: half: `defaults` names `x`, which is no parameter",
         ),
-        ("UnaryKernel", "OneKernel", "ops/little.yaml:4: half: unknown kernel type `OneKernel`; "),
+        ("UnaryKernel", "OneKernel", "ops/little.yaml:4: half: unknown kernel type `OneKernel`, "),
         ("half\n", "half(x)\n", "ops/little.yaml:4: half: `kernel` names `x`, which is no operand"),
         ("{input: grad", "{x: grad", "ops/little.yaml:5: half: `grad` names `x`, which is no tens"),
         (
@@ -65,7 +65,7 @@ def test_a_good_entry_loads_with_its_defaults(tmp_path):
         (
             "doc:",
             "dtypes: floats\n  doc:",
-            "ops/little.yaml:2: half: unknown dtype class `floats`; known are any, standard,",
+            "ops/little.yaml:2: half: unknown dtype class `floats`, the nearest is `float",
         ),
         (
             "doc:",

@@ -32,7 +32,11 @@ def loaded(tmp_path, text):
         ("op: elu", "op: elou", "ops/modules/some.yaml:4: ELU: needs `op` of the op table or "),
         ("(alpha)", "(beta)", "some.yaml:4: ELU: `beta` needs to be a parameter of its function"),
         ("(alpha)", "(dim)", "some.yaml:4: ELU: `dim` needs to be a parameter of its function"),
-        ("    doc: The", "    dok: The", "some.yaml:4: ELU: unknown key `dok`; known are module,"),
+        (
+            "    doc: The",
+            "    dok: The",
+            "some.yaml:4: ELU: unknown key `dok`, the nearest is `doc`",
+        ),
         ("(alpha)", "", "some.yaml:4: ELU: needs `module: Name"),
         ("doc: some", "dok: some", "some.yaml:1: file: needs keys of doc, "),
         ("op: elu", "function: elu(Tensr input)", "some.yaml:4: ELU: op: needs parameters"),

@@ -37,7 +37,7 @@ def loaded(tmp_path, text):
         ("slow,", "fast=1,", "some.yaml:8: Walk: `fast` needs a default, and a doc in `args`"),
         ("lr=1e-2", "lr=high", "some.yaml:8: Walk: `lr` needs a literal as default, got high"),
         ("(0.5, 0.9)", "(0.5, 0.9, 1)", "Walk: `betas` needs its names in C++ in `pairs`"),
-        ("    doc:", "    dok:", "some.yaml:8: Walk: unknown key `dok`; known are optimizer,"),
+        ("    doc:", "    dok:", "some.yaml:8: Walk: unknown key `dok`, the nearest is `doc`"),
         ("Walk(", "Walk", "some.yaml:8: Walklr=1e-2, betas=: needs `optimizer: Name(option="),
         ("[factors]", "[factor]", "Walk: by_hand: needs some of factors, usable, got factor"),
         ("    step: p -= lr * g.\n", "", "Walk: needs both `step` and `state`, or neither"),
