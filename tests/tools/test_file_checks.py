@@ -184,9 +184,9 @@ def test_a_function_that_a_readme_names_and_that_is_gone_is_found():
 
 
 def test_a_class_that_a_tour_names_and_that_is_gone_is_found():
-    pages = {"docs/tour_op.md": "`DeadNode`, then `LiveNode`\n", "docs/a.md": "`DeadNode`\n"}
+    pages = {"docs/tours/op.md": "`DeadNode`, then `LiveNode`\n", "docs/a.md": "`DeadNode`\n"}
     [problem] = mentions.unknown_functions(pages, ["class LiveNode;"])
-    assert str(problem) == "docs/tour_op.md:1: DeadNode is gone"
+    assert str(problem) == "docs/tours/op.md:1: DeadNode is gone"
 
 
 def test_a_link_of_a_page_to_what_is_gone_is_found():

@@ -28,7 +28,7 @@ _CALL = re.compile(r"`(?:\w+(?:\.|::))*(\w+)\(\)`")
 _CLASS = re.compile(r"`(?:\w+::)*([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
 _LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)")
 _FENCED = re.compile(r"^```.*?^```", re.M | re.S)
-_OF_CODE = ("docs/tour_", "docs/decisions/")
+_OF_CODE = ("docs/tours/", "docs/decisions/")
 _TARGET = re.compile(r"`make ([a-z][a-z-]*)`")
 _CODE = (".h", ".cpp", ".py", ".js", ".k", ".cl", ".cu", ".yaml", ".j2", ".sh")
 # How the opening of a generated file goes on, in what writes it.
