@@ -7,10 +7,14 @@
 #include <stdexcept>
 #include <thread>
 
+#include "ebb/autograd/engine/engine.h"
+#include "ebb/autograd/history/grad_mode.h"
 #include "ebb/autograd/history/thread_modes.h"
+#include "ebb/autograd/history/variable.h"
 #include "ebb/autograd/methods.h"
 #include "ebb/autograd/ops/matmul.h"
 #include "ebb/autograd/ops/ones.h"
+#include "ebb/autograd/ops/sum.h"
 #include "ebb/core/base/error.h"
 
 namespace ebb {
@@ -30,6 +34,35 @@ TEST(Autocast, HoldsForItsScopeAndNests) {
   }
   EXPECT_FALSE(is_autocast_enabled());
   EXPECT_EQ(product_dtype(), DType::float32);
+}
+
+TEST(Autocast, CastsALeafAnewForAnInnerBlockOfAnotherDtype) {
+  const Tensor w = requires_grad_(ones({2, 2}));
+  const AutocastGuard outer;
+  EXPECT_EQ(matmul(w, w).dtype(), DType::bfloat16);
+  const AutocastGuard inner({.dtype = DType::float16});
+  EXPECT_EQ(matmul(w, w).dtype(), DType::float16);
+}
+
+TEST(Autocast, KeepsNoCastWithoutHistoryForGradMode) {
+  const Tensor w = requires_grad_(ones({2, 2}));
+  const AutocastGuard autocast;
+  const auto without_history = [&] {
+    const NoGradGuard guard;
+    return matmul(w, w);
+  };
+  EXPECT_FALSE(without_history().requires_grad());
+  const Tensor product = matmul(w, w);
+  EXPECT_TRUE(product.requires_grad());
+  EXPECT_FALSE(without_history().requires_grad());  // with the cast of grad mode
+  backward(sum(product));
+  EXPECT_EQ(grad_of(w).dtype(), DType::float32);
+}
+
+TEST(Autocast, LeavesComplexNumbersAsTheyAre) {
+  const AutocastGuard autocast;
+  const Tensor w = ones(Shape{2, 2}, DType::complex64);
+  EXPECT_EQ(matmul(w, w).dtype(), DType::complex64);
 }
 
 TEST(Autocast, EndsByAnExceptionToo) {

@@ -76,6 +76,40 @@ TEST(ActiveRun, TellsTheOrderInWhichItRunsTheNodes) {
   EXPECT_EQ(ran.size(), 7u);  // add, exp, mul, tanh, mul and two accumulators
 }
 
+/// The order that a hook of `watched` is told, in a run from both roots.
+Names order_told(const Tensor& watched, const Tensor& first, const Tensor& second,
+                 const std::vector<Tensor>& inputs) {
+  Names order;
+  register_hook(watched, [&](const Tensor&) {
+    order = names_of(active_run()->execution_order());
+    return Tensor();
+  });
+  const Tensor roots[] = {first, second};
+  if (inputs.empty()) {
+    backward(roots);
+  } else {
+    grad(roots, inputs);
+  }
+  return order;
+}
+
+TEST(ActiveRun, OfARootBehindAnotherTellsOnce) {
+  const Tensor x = leaf({1});
+  const Tensor y = x * vector_of<float>({2});  // an edge of it leads nowhere
+  const Tensor z = exp(y);
+  const Names order = order_told(z, y, z, {});
+  ASSERT_EQ(order.size(), 3u);
+  EXPECT_EQ(order[0], autograd::grad_fn(z)->name());
+  EXPECT_EQ(order[1], autograd::grad_fn(y)->name());
+  EXPECT_EQ(order[2], "AccumulateGrad");
+}
+
+TEST(ActiveRun, TellsNothingOfARootThatLeadsToNoInput) {
+  const Tensor x = leaf({1}), beside = leaf({2});
+  const Tensor y = exp(x);
+  EXPECT_EQ(order_told(y, y, tanh(beside), {x}), Names{autograd::grad_fn(y)->name()});
+}
+
 TEST(ActiveRun, TellsWhichNodesItExecutes) {
   const Tensor x = leaf({1}), y = leaf({2});
   const Tensor h = x * 2;
