@@ -1,6 +1,7 @@
 # cmake/EbbInstall.cmake -- what `cmake --install` puts where.
 #
-# Two components, which never mix:
+# Two components, which never mix (a plug-in of devices is a third, alone in its wheel:
+# ebb/devices/CMakeLists.txt):
 # - the default one: include/, lib/libebb.so, lib/cmake/ebb and lib/pkgconfig, for find_package(ebb)
 #   or pkg-config from C++;
 # - `python`, which only the wheel asks for (pyproject.toml): the extension module, its stub, the

@@ -15,7 +15,12 @@ class LazyPackage(types.ModuleType):
     """Stands for a package until one of its names is asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        module = importlib.import_module(self.__name__)  # replaces this in its parent
+        try:
+            module = importlib.import_module(self.__name__)  # replaces this in its parent
+        except ModuleNotFoundError:
+            if name.startswith("__"):  # asked by who walks over all that there is
+                raise AttributeError(f"module {self.__name__!r} is not installed") from None
+            raise
         vars(self).update(vars(module))  # for those who hold this
         return getattr(module, name)
 

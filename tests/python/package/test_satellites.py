@@ -39,6 +39,12 @@ def test_a_module_of_a_distribution_that_is_missing_says_which_to_install(module
         assert f"hint: pip install {wanted}, or ebb[all]" in done.stderr
 
 
+def test_who_walks_over_all_names_of_the_core_alone_finds_no_attribute():
+    ask = "import inspect\ninspect.getmembers(ebb)\nprint(hasattr(ebb.vision, '__wrapped__'))"
+    done = finished(CORE_ALONE + ask)
+    assert done.stdout == "False\n", done.stderr
+
+
 def test_no_other_missing_module_is_said_to_be_of_a_distribution():
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'ebb\.nothing'"):
         importlib.import_module("ebb.nothing")
