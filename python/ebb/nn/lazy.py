@@ -10,8 +10,8 @@ to be made afterwards.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from ebb import _C
@@ -106,10 +106,18 @@ def _constructor(cls: Any) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- it is one
         self._begin(args, kwargs)
 
-    of_class = inspect.signature(cls.__init__)
-    itself, _, *rest = of_class.parameters.values()
+    # What inspect, which takes a while to import, shows: the constructor without its first option.
+    own = cls.__init__
+    itself, option, *rest = own.__code__.co_varnames
+    code = own.__code__.replace(
+        co_argcount=own.__code__.co_argcount - 1,
+        co_nlocals=own.__code__.co_nlocals - 1,
+        co_varnames=(itself, *rest),
+    )
     made: Any = __init__
-    made.__signature__ = of_class.replace(parameters=[itself, *rest])
+    made.__wrapped__ = shown = FunctionType(code, {}, "__init__", own.__defaults__, own.__closure__)
+    shown.__kwdefaults__ = own.__kwdefaults__
+    shown.__annotations__ = {one: of for one, of in own.__annotations__.items() if one != option}
     return made
 
 
