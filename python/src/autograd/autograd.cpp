@@ -249,6 +249,9 @@ PyObject* reaches_others(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* is_carried(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     check_count("_is_carried", count, 2);
+    if (!is_tensor(args[0])) {
+      throw DTypeError(str("_is_carried: needs a Tensor, got ", type_name(args[0])));
+    }
     const auto sequence = static_cast<uint64_t>(to_int64(args[1]));
     return PyBool_FromLong(autograd::is_carried(tensor_of(args[0]), sequence) ? 1 : 0);
   });

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import ebb
+
 LONG = pytest.param("fresh", 2000, marks=pytest.mark.long)
 
 
@@ -14,3 +16,8 @@ def test_private_functions_refuse_wrong_types(seed, draws):
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "", "ended by a signal"
+
+
+def test_what_asks_for_a_carried_history_refuses_what_is_no_tensor():
+    with pytest.raises(TypeError, match="_is_carried: needs a Tensor, got type"):
+        ebb._C._is_carried(type, 3)
