@@ -125,6 +125,11 @@ PyObject* call_undisturbed(PyObject*, PyObject* args) {
   if (PyArg_ParseTuple(args, "OO|O!O", &function, &types, &PyTuple_Type, &given, &named) == 0) {
     return nullptr;
   }
+  if (named != Py_None && PyDict_Check(named) == 0) {
+    PyErr_Format(PyExc_TypeError, "__torch_function__: needs a dict of keywords, got %.100s",
+                 Py_TYPE(named)->tp_name);
+    return nullptr;
+  }
   PyObject* const empty = given == nullptr ? PyTuple_New(0) : Py_NewRef(given);
   const bool before = std::exchange(is_switched_off, true);
   PyObject* const made = PyObject_Call(function, empty, named == Py_None ? nullptr : named);

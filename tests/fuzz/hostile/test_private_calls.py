@@ -21,3 +21,8 @@ def test_private_functions_refuse_wrong_types(seed, draws):
 def test_what_asks_for_a_carried_history_refuses_what_is_no_tensor():
     with pytest.raises(TypeError, match="_is_carried: needs a Tensor, got type"):
         ebb._C._is_carried(type, 3)
+
+
+def test_a_call_as_if_no_class_took_part_refuses_keywords_that_are_no_dict():
+    with pytest.raises(TypeError, match="__torch_function__: needs a dict of keywords, got tuple"):
+        ebb.nn.Parameter.__torch_function__(ebb.add, (), (), ())
