@@ -65,7 +65,7 @@ class CppTests:
     def task(self, number: int) -> tries.Task:
         """The tests that reach a mutant: program by program, until one fails."""
         tests = self.tests[number]
-        limit = 10 + 6 * sum(self.seconds[one] for one in tests)
+        limit = 5 + 3 * sum(self.seconds[one] for one in tests)
         return tries.Task(partial(self.run, number, tests), limit)
 
     def run(self, number: int, tests: list[tuple[Path, str]]) -> int:

@@ -188,6 +188,21 @@ TEST(WriteLog, StandsForALoopThatRanBackwardsWhenItIsFull) {
   EXPECT_FALSE(memory.is_hit(0, 121, 23));
 }
 
+TEST(WriteLog, KeepsTheNewerHalfAsItIsWhenItIsFull) {
+  constexpr auto kMost = static_cast<uint32_t>(WriteLog::kMaxEntries), kFolded = kMost / 2;
+  Memory memory;
+  for (uint32_t at = 0; at <= kMost; ++at) memory.write(2 * at, 1, at + 1);
+  for (uint32_t at = kFolded; at <= kMost; ++at) {
+    const auto found = memory.log.find(at, ByteRegion::dense(2 * at, 1));
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->location, at + 1);
+    EXPECT_FALSE(memory.is_hit(at + 1, 2 * at, 1));
+    EXPECT_FALSE(memory.is_hit(0, 2 * at + 1, 1));
+  }
+  EXPECT_TRUE(memory.is_hit(kFolded - 1, 0, 1));  // as if all of the older half came last
+  EXPECT_FALSE(memory.is_hit(kFolded, 0, 1));
+}
+
 TEST(WriteLog, WritesOfNothingHitNothingWhenItIsFull) {
   Memory memory;
   fill(memory, 60, 0);
@@ -211,6 +226,11 @@ TEST(WriteLog, NamesAKnownWriterRatherThanTheSumOfThoseBefore) {
 TEST(WriteLog, DoubtsAllBytesOfWritesBeforeItWasMade) {
   std::atomic<uint32_t> version{3};
   WriteLog log(version, kBytes);
+  for (const int64_t byte : {int64_t{0}, kBytes - 1}) {
+    ASSERT_TRUE(log.find(2, ByteRegion::dense(byte, 1)).has_value());
+    EXPECT_EQ(log.find(2, ByteRegion::dense(byte, 1))->location, 0u);
+  }
+  EXPECT_FALSE(log.find(2, ByteRegion::dense(kBytes, 1)).has_value());
   log.note(version, "add_", 1, ByteRegion::dense(0, 4));
   EXPECT_TRUE(log.find(2, ByteRegion::dense(100, 1)).has_value());
   EXPECT_EQ(log.find(2, ByteRegion::dense(100, 1))->op, nullptr);
