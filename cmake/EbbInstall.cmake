@@ -24,10 +24,12 @@ function(ebb_install_cpp)
           PATTERN "ebb/ops" EXCLUDE
           PATTERN "ebb/autograd/engine" EXCLUDE
           PATTERN "ebb/autograd/rules" EXCLUDE
+          PATTERN "ebb/autograd/composites" EXCLUDE
           PATTERN "ebb/autograd/jvp" EXCLUDE
           PATTERN "ebb/autograd/operands" EXCLUDE
           PATTERN "ebb/autograd/history/gradients/gradient_math.h" EXCLUDE
           PATTERN "ebb/autograd/forward/jvp_support.h" EXCLUDE
+          PATTERN "ebb/autograd/watch/slow_call.h" EXCLUDE
           PATTERN "ebb/autograd/history/op_support.h" EXCLUDE
           PATTERN "ebb/autograd/history/gradients/slot.h" EXCLUDE
           PATTERN "ebb/graph/layout" EXCLUDE

@@ -58,7 +58,10 @@ def test_installed_headers_include_nothing_that_is_not_installed(prefix):
 
 def test_a_newer_version_than_the_installed_one_is_refused(prefix, tmp_path):
     script = tmp_path / "CMakeLists.txt"
-    for wanted, found in (("0.1", 1), ("0.2", 0), ("1.0", 0)):
+    version = ebb.__version__
+    major, minor = (int(part) for part in version.split(".")[:2])
+    newer = f"{major}.{minor + 1}"
+    for wanted, found in ((f"{major}.{minor}", 1), (newer, 0), (f"{major + 1}.0", 0)):
         script.write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES NONE)\n"
             f'find_package(ebb {wanted} QUIET)\nmessage("found: ${{ebb_FOUND}}")\n'
