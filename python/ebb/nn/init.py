@@ -16,6 +16,7 @@ from typing import Any
 
 from ebb import _C
 from ebb._base.deprecation import deprecated
+from ebb._base.signature import takes
 from ebb._C import Generator, Tensor
 
 __all__ = [
@@ -194,13 +195,18 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return _fill("xavier_normal_", tensor, generator, gain)
 
 
-def kaiming_uniform_(
+def _kaiming(
     tensor: Tensor,
     a: float = 0.0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
-) -> Tensor:
+) -> tuple[Any, ...]:
+    return tensor, generator, a, mode, nonlinearity
+
+
+@takes(_kaiming)
+def kaiming_uniform_(*given: Any) -> Tensor:
     """Fill with numbers drawn uniformly from +-b, where b = gain * sqrt(3 / fan).
 
     Args:
@@ -213,29 +219,18 @@ def kaiming_uniform_(
         >>> ebb.nn.init.kaiming_uniform_(ebb.empty(3, 4)).shape
         ebb.Size([3, 4])
     """
-    return _fill_kaiming("kaiming_uniform_", tensor, generator, a, mode, nonlinearity)
+    return _fill_kaiming("kaiming_uniform_", *given)
 
 
-def kaiming_normal_(
-    tensor: Tensor,
-    a: float = 0.0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Generator | None = None,
-) -> Tensor:
-    """Fill with normal numbers of deviation gain / sqrt(fan).
-
-    Args:
-        tensor: A weight.
-        a: Slope of the leaky ReLU that follows.
-        mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
-        nonlinearity: What follows; see ``calculate_gain``.
+@takes(_kaiming)
+def kaiming_normal_(*given: Any) -> Tensor:
+    """Fill with normal numbers of deviation gain / sqrt(fan); see ``kaiming_uniform_``.
 
     Example:
         >>> ebb.nn.init.kaiming_normal_(ebb.empty(3, 4)).shape
         ebb.Size([3, 4])
     """
-    return _fill_kaiming("kaiming_normal_", tensor, generator, a, mode, nonlinearity)
+    return _fill_kaiming("kaiming_normal_", *given)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ebb import _C
+from ebb._base.signature import takes
 from ebb._C import Tensor, _ops
 
 __all__ = [
@@ -143,14 +144,23 @@ fractional_max_pool2d_with_indices = _fractional(2, "the last two dims")
 fractional_max_pool3d_with_indices = _fractional(3, "the last three dims")
 
 
-def fractional_max_pool2d(
+def _random_windows(
     input: Tensor,
     kernel_size: Ints,
     output_size: Ints | None = None,
     output_ratio: Ratios | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Maxima:
+) -> tuple[Any, ...]:
+    def maxima_of(pool: Any) -> Maxima:
+        maxima = pool(input, kernel_size, output_size, output_ratio, True, _random_samples)
+        return maxima if return_indices else maxima[0]
+
+    return (maxima_of,)
+
+
+@takes(_random_windows)
+def fractional_max_pool2d(maxima_of: Callable[[Any], Maxima]) -> Maxima:
     """Return the largest elements of windows at random over the last two dims.
 
     Args:
@@ -163,20 +173,11 @@ def fractional_max_pool2d(
         >>> ebb.nn.functional.fractional_max_pool2d(ebb.ones(1, 3, 5, 5), 2, output_size=2).shape
         ebb.Size([1, 3, 2, 2])
     """
-    maxima = fractional_max_pool2d_with_indices(
-        input, kernel_size, output_size, output_ratio, True, _random_samples
-    )
-    return maxima if return_indices else maxima[0]
+    return maxima_of(fractional_max_pool2d_with_indices)
 
 
-def fractional_max_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    output_size: Ints | None = None,
-    output_ratio: Ratios | None = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> Maxima:
+@takes(_random_windows)
+def fractional_max_pool3d(maxima_of: Callable[[Any], Maxima]) -> Maxima:
     """Return the largest elements of windows at random over the last three dims.
 
     Args:
@@ -189,7 +190,4 @@ def fractional_max_pool3d(
         >>> ebb.nn.functional.fractional_max_pool3d(ebb.ones(1, 3, 5, 5, 5), 2, output_size=2).shape
         ebb.Size([1, 3, 2, 2, 2])
     """
-    maxima = fractional_max_pool3d_with_indices(
-        input, kernel_size, output_size, output_ratio, True, _random_samples
-    )
-    return maxima if return_indices else maxima[0]
+    return maxima_of(fractional_max_pool3d_with_indices)
