@@ -22,7 +22,6 @@
 namespace ebb::autograd {
 namespace {
 
-
 /// A view whose history was made anew: a region of its base.
 class AsStridedBackward final : public Node {
  public:
