@@ -7,6 +7,7 @@
 #include "ebb/autograd/custom/function.h"
 #include "ebb/autograd/forward/forward_mode.h"
 #include "ebb/autograd/ops/mul.h"
+#include "tests/autograd/custom/doubling_in_place.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {
@@ -41,15 +42,7 @@ struct WithoutJvp : Function<WithoutJvp> {
 };
 
 /// Doubles its input in place; the tangent, too.
-struct DoubleInPlace : Function<DoubleInPlace> {
-  static Tensor forward(FunctionContext& ctx, const Tensor& x) {
-    mul_(x, 2);
-    ctx.mark_dirty({x});
-    return x;
-  }
-  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
-    return {grads[0] * 2};
-  }
+struct DoubleInPlace : testing::DoublingInPlace<DoubleInPlace> {
   static std::vector<Tensor> jvp(FunctionContext&, std::vector<Tensor> tangents) {
     mul_(tangents[0], 2);
     return tangents;

@@ -7,6 +7,7 @@
 #include "ebb/autograd/ops/mul.h"
 #include "ebb/autograd/ops/sum.h"
 #include "ebb/core/runtime/allocator.h"
+#include "tests/autograd/custom/doubling_in_place.h"
 #include "tests/autograd/graph_support.h"
 
 namespace ebb {
@@ -63,16 +64,7 @@ struct ScaleBoth : Function<ScaleBoth> {
   }
 };
 
-struct DoubleInPlace : Function<DoubleInPlace> {
-  static Tensor forward(FunctionContext& ctx, const Tensor& x) {
-    mul_(x, 2);
-    ctx.mark_dirty({x});
-    return x;
-  }
-  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
-    return {grads[0] * 2};
-  }
-};
+struct DoubleInPlace : testing::DoublingInPlace<DoubleInPlace> {};
 
 struct TooFew : Function<TooFew> {
   static Tensor forward(FunctionContext&, const Tensor& x, const Tensor& y) { return x * y; }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ebb/devices/common/base/elementwise.h"
+#include "ebb/kernels/cat_parts.h"
 
 namespace ebb::devices {
 
@@ -81,18 +82,9 @@ void run_arange(const Context& context, const Scalar& start, const Scalar& step,
 
 void run_cat(const Context& context, std::span<const TensorView> inputs, int dim,
              const TensorView& out) {
-  int64_t start = 0;
-  for (const TensorView& input : inputs) {
-    if (input.numel == 0) continue;
-    TensorView part = out;
-    part.data =
-        out.as<char>() + start * out.strides[dim] * static_cast<int64_t>(item_size(out.dtype));
-    part.sizes = input.sizes;
-    part.numel = input.numel;
-    part.contiguous = is_contiguous(part.shape(), {part.strides, part.ndim});
+  kernels::for_each_part(inputs, dim, out, [&](const TensorView& input, const TensorView& part) {
     run_cast(context, input, part);
-    start += input.sizes[dim];
-  }
+  });
 }
 
 }  // namespace ebb::devices

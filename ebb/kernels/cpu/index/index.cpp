@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ebb/core/runtime/parallel.h"
+#include "ebb/kernels/cat_parts.h"
 #include "ebb/kernels/checked_index.h"
 #include "ebb/kernels/cpu/index/row_pieces.h"
 #include "ebb/kernels/cpu/simd/loops.h"
@@ -139,18 +140,9 @@ void cat_kernel(const Context& context, std::span<const TensorView> inputs, int 
                 const TensorView& out) {
   const BlocksOfCat short_ones(inputs, dim, out);
   if (short_ones.count != 0) return cat_blocks(short_ones.blocks(), bytes_from(out, dim), out);
-  int64_t start = 0;
-  for (const TensorView& input : inputs) {
-    if (input.numel == 0) continue;
-    TensorView part = out;
-    part.data =
-        out.as<char>() + start * out.strides[dim] * static_cast<int64_t>(item_size(out.dtype));
-    part.sizes = input.sizes;
-    part.numel = input.numel;
-    part.contiguous = is_contiguous(part.shape(), {part.strides, part.ndim});
+  for_each_part(inputs, dim, out, [&](const TensorView& input, const TensorView& part) {
     cast_kernels.find_cpu(input.dtype)(context, input, part);
-    start += input.sizes[dim];
-  }
+  });
 }
 
 template <typename Word>
