@@ -417,6 +417,9 @@ PyObject* copy_out(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (!is_tensor(args[2])) {
     throw DTypeError(str(function, "(): argument 'out' must be Tensor, got ", type_name(args[2])));
   }
+  if (!is_tensor(args[1])) {
+    throw DTypeError(str(function, "(): needs a Tensor as result, got ", type_name(args[1])));
+  }
   copied_out(function.c_str(), tensor_of(args[1]), tensor_of(args[2]));
   return Py_NewRef(args[2]);
 }

@@ -26,3 +26,8 @@ def test_what_asks_for_a_carried_history_refuses_what_is_no_tensor():
 def test_a_call_as_if_no_class_took_part_refuses_keywords_that_are_no_dict():
     with pytest.raises(TypeError, match="__torch_function__: needs a dict of keywords, got tuple"):
         ebb.nn.Parameter.__torch_function__(ebb.add, (), (), ())
+
+
+def test_what_copies_a_result_out_refuses_one_that_is_no_tensor():
+    with pytest.raises(TypeError, match=r"f\(\): needs a Tensor as result, got object"):
+        ebb._C._copied_out("f", object(), ebb.ones(1))
