@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebb import _C
 from ebb._C import Tensor
@@ -78,6 +78,10 @@ class _Learns(LazyModuleMixin):
 
     Its constructor is that of ``cls_to_become`` without this option, for which it stands with 0.
     """
+
+    if TYPE_CHECKING:  # which do not follow __init_subclass__
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
