@@ -192,5 +192,17 @@ TEST(CallNode, PassesOnWhatTheNodeGivesAndNothingWhereItGivesNone) {
   EXPECT_EQ(floats(grads[0]), Floats{5});
 }
 
+TEST(CallNode, GivesWhatNoEdgeTakesAsItIsAndTheOthersTheShapeOfTheirInput) {
+  const auto wide = [](const Tensor&) { return tensor_of<float>({1, 2, 3, 4}, {2, 2}); };
+  const Tensor one = vector_of<float>({1, 1});
+  const Tensor taken = with_rule(leaf({1, 2}), wide);
+  const Tensor lost = with_rule(vector_of<float>({1, 2}), wide);
+  const auto called = [&](const Tensor& tensor) {
+    return floats(autograd::call_node(*autograd::grad_fn(tensor), std::span(&one, 1))[0]);
+  };
+  EXPECT_EQ(called(taken), (Floats{4, 6}));
+  EXPECT_EQ(called(lost), (Floats{1, 2, 3, 4}));
+}
+
 }  // namespace
 }  // namespace ebb

@@ -137,6 +137,18 @@ TEST(Grad, OfABatchStacksTheGradientsOfEachEntry) {
   EXPECT_EQ(floats(stacked), (Floats{2 + 6 + 1, 1, 1, 2 + 8 + 1}));
 }
 
+TEST(Grad, OfABatchFreesTheGraphWithTheLastEntryUnlessAskedToKeepIt) {
+  const Tensor x = leaf({3});
+  const Tensor seeds = tensor_of<float>({1, 2}, {2, 1});
+  const Tensor out = x * x;
+  GradOptions options = {.is_grads_batched = true};
+  for (const bool is_kept : {true, false}) {
+    options.retain_graph = is_kept;
+    grad(std::span(&out, 1), std::span(&x, 1), std::span(&seeds, 1), options);
+  }
+  EXPECT_THROW(backward(out), AutogradError);
+}
+
 TEST(Grad, OfABatchIsZeroForAnEntryThatGivesNone) {
   const Tensor x = leaf({3});
   int runs = 0;
