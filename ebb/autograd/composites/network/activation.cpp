@@ -4,22 +4,23 @@
 
 #include <cmath>
 
-#include "ebb/autograd/history/gradients/in_blocks.h"
 #include "ebb/autograd/history/record.h"
 #include "ebb/autograd/operators.h"
 #include "ebb/autograd/ops/abs.h"
 #include "ebb/autograd/ops/celu.h"
+#include "ebb/autograd/ops/chunk.h"
 #include "ebb/autograd/ops/clamp_between.h"
 #include "ebb/autograd/ops/elu.h"
 #include "ebb/autograd/ops/glu.h"
+#include "ebb/autograd/ops/glu_halves.h"
 #include "ebb/autograd/ops/hardtanh.h"
-#include "ebb/autograd/ops/narrow.h"
 #include "ebb/autograd/ops/prelu.h"
 #include "ebb/autograd/ops/relu.h"
 #include "ebb/autograd/ops/reshape.h"
 #include "ebb/autograd/ops/sigmoid.h"
 #include "ebb/autograd/ops/softshrink.h"
 #include "ebb/autograd/ops/softsign.h"
+#include "ebb/autograd/ops/softsign_real.h"
 #include "ebb/autograd/ops/where.h"
 #include "ebb/autograd/rules/widened.h"
 #include "ebb/core/tensor/tensor_name.h"
@@ -58,8 +59,8 @@ const Tensor& hardtanh_(const Tensor& self, const Scalar& min_val, const Scalar&
 
 Tensor softsign(const Tensor& input) {
   const autograd::operands::softsign call(input);
-  const auto compute = [](const Tensor& x) { return x / (abs(x) + 1); };
-  return autograd::through_float(compute, autograd::in_default_dtype(input));
+  const Tensor x = autograd::in_default_dtype(input);
+  return is_complex(x.dtype()) ? x / (abs(x) + 1) : softsign_real(x);
 }
 
 Tensor celu(const Tensor& input, double alpha) {
@@ -74,13 +75,13 @@ Tensor glu(const Tensor& input, int64_t dim) {
   if (dim < -ndim || dim >= ndim) {
     throw IndexError(str("glu: needs a dim of the input of ", ndim, " dims, got ", dim));
   }
-  const int64_t size = input.size(dim), half = size / 2;
+  const int64_t size = input.size(dim);
   if (size % 2 != 0) {
     throw ShapeError(str("glu: needs an even size along dim ", dim, ", got ", size));
   }
-  const auto compute = [](const Tensor& x, const Tensor& gate) { return x * sigmoid(gate); };
-  return autograd::through_float(compute, narrow(input, dim, 0, half),
-                                 narrow(input, dim, half, half));
+  const std::vector<Tensor> halves = chunk(input, 2, dim);
+  const Tensor &x = halves[0], &gate = halves[1];
+  return is_complex(input.dtype()) ? x * sigmoid(gate) : glu_halves(x, gate);
 }
 
 Tensor prelu(const Tensor& input, const Tensor& weight) {

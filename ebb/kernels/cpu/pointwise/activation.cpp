@@ -9,6 +9,9 @@
 #include "ebb/kernels/tables/gelu_erf_backward.h"
 #include "ebb/kernels/tables/gelu_tanh.h"
 #include "ebb/kernels/tables/gelu_tanh_backward.h"
+#include "ebb/kernels/tables/glu_gate_backward.h"
+#include "ebb/kernels/tables/glu_halves.h"
+#include "ebb/kernels/tables/glu_input_backward.h"
 #include "ebb/kernels/tables/hardswish.h"
 #include "ebb/kernels/tables/hardswish_backward.h"
 #include "ebb/kernels/tables/leaky_relu.h"
@@ -21,6 +24,8 @@
 #include "ebb/kernels/tables/silu.h"
 #include "ebb/kernels/tables/silu_backward.h"
 #include "ebb/kernels/tables/softplus.h"
+#include "ebb/kernels/tables/softsign.h"
+#include "ebb/kernels/tables/softsign_backward.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ebb::kernels::cpu::HWY_NAMESPACE {
@@ -210,6 +215,43 @@ struct HardSwishBackward {
   }
 };
 
+struct Softsign {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Div(x, hn::Add(hn::Abs(x), hn::Set(d, 1)));
+  }
+};
+struct SoftsignBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V x) const {
+    const V one = hn::Set(d, 1), share = hn::Div(one, hn::Add(hn::Abs(x), one));
+    return masked_product(d, grad, hn::Mul(share, share));
+  }
+};
+struct GluHalves {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V gate) const {
+    return hn::Mul(x, sigmoid_of(d, gate));
+  }
+};
+struct GluInputBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V gate) const {
+    return masked_product(d, grad, sigmoid_of(d, gate));
+  }
+};
+/// x s (1 - s), s being sigmoid(gate): with e = exp(-|gate|) s (1 - s) is e / (1 + e)^2. It is 0
+/// where a factor is, whatever the others are.
+struct GluGateBackward {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V grad, V x, V gate) const {
+    const V e = exp_of(d, hn::Neg(hn::Abs(gate))), sum = hn::Add(e, hn::Set(d, 1));
+    const V slope = hn::Div(hn::Div(e, sum), sum);
+    const V product = masked_product(d, x, slope);
+    return masked_product(d, grad, hn::IfThenElse(hn::Eq(slope, hn::Zero(d)), slope, product));
+  }
+};
+
 struct LeakyRelu {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V slope) const {
@@ -245,22 +287,50 @@ struct Softplus {
   }
 };
 
+/// Op as one of three operands, the last of which is not read.
+template <class Op>
+struct OfTwo {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V lhs, V rhs, V) const {
+    return Op{}(d, lhs, rhs);
+  }
+};
+template <class Op, typename T>
+void compact_function(const void* const* in, void* out, int64_t count, unsigned splat) {
+  const void* const all[] = {in[0], in[1], in[1]};
+  ternary_function<OfTwo<Op>, T>(all, out, count, splat | (splat & 2u) << 1);
+}
+/// fill() for what is long beside its loads: of half types, whose conversions are long too, one
+/// loop serves all, whichever operand is repeated, at a third of the code.
+template <class Op>
+void fill_compact(KernelTable<BinaryKernel>& table) {
+  set_rows<&compact_function<Op, Half>>(table, DType::float16);
+  set_rows<&compact_function<Op, BFloat16>>(table, DType::bfloat16);
+  set_rows<&binary_function<Op, float>>(table, DType::float32);
+  set_rows<&binary_function<Op, double>>(table, DType::float64);
+}
+
 }  // namespace
 
 void fill_activation() {
   fill<Sigmoid>(sigmoid_kernels);
-  fill<SigmoidBackward>(sigmoid_backward_kernels);
+  fill_compact<SigmoidBackward>(sigmoid_backward_kernels);
   fill<LogSigmoid>(logsigmoid_kernels);
   fill<Silu>(silu_kernels);
-  fill<SiluBackward>(silu_backward_kernels);
+  fill_compact<SiluBackward>(silu_backward_kernels);
   fill<GeluErf>(gelu_erf_kernels);
-  fill<GeluErfBackward>(gelu_erf_backward_kernels);
+  fill_compact<GeluErfBackward>(gelu_erf_backward_kernels);
   fill<GeluTanh>(gelu_tanh_kernels);
-  fill<GeluTanhBackward>(gelu_tanh_backward_kernels);
+  fill_compact<GeluTanhBackward>(gelu_tanh_backward_kernels);
   fill<Mish>(mish_kernels);
-  fill<MishBackward>(mish_backward_kernels);
+  fill_compact<MishBackward>(mish_backward_kernels);
   fill<HardSwish>(hardswish_kernels);
-  fill<HardSwishBackward>(hardswish_backward_kernels);
+  fill_compact<HardSwishBackward>(hardswish_backward_kernels);
+  fill<Softsign>(softsign_kernels);
+  fill_compact<SoftsignBackward>(softsign_backward_kernels);
+  fill_compact<GluHalves>(glu_halves_kernels);
+  fill_compact<GluInputBackward>(glu_input_backward_kernels);
+  fill<GluGateBackward>(glu_gate_backward_kernels);
   fill<LeakyRelu>(leaky_relu_kernels);
   fill<LeakyReluBackward>(leaky_relu_backward_kernels);
   fill<Elu>(elu_kernels);
