@@ -244,7 +244,7 @@ def build(families: list[Family], jobs: int) -> None:
 
 def link(replaced: dict[str, str]) -> None:
     """Link the library anew and put the Python package beside it, as build/release has it."""
-    library = next((RELEASE / "lib").glob("libebb.so.*.*.*")).name
+    library = (RELEASE / "lib" / "libebb.so").resolve().name
     listed = subprocess.run(
         ["ninja", "-t", "commands", f"lib/{library}"], cwd=RELEASE, capture_output=True, text=True
     )
