@@ -83,10 +83,12 @@ class _Learns(LazyModuleMixin):
 
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
+    _shown: Any = None  # whose options those are, if not cls_to_become's
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "cls_to_become" in vars(cls) and "__init__" not in vars(cls):
-            cls.__init__ = _constructor(cls.cls_to_become)  # type: ignore[method-assign]
+            cls.__init__ = _constructor(cls._shown or cls.cls_to_become)  # type: ignore[method-assign]
 
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._is_new = True
@@ -271,6 +273,14 @@ class _LazyNormBase(_Learns, normalization._NormBase):
 
 
 class _LazyInstanceNorm(_LazyNormBase):
+    # As in PyTorch, its options stand where those of a batch's layer do, which are on.
+    _shown: Any = normalization.BatchNorm1d
+
+    def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = ("eps", "momentum", "affine", "track_running_stats")[: len(args)]
+        on = {"affine", "track_running_stats"} - {*given, *kwargs}
+        super()._begin(args, kwargs | dict.fromkeys(on, True))
+
     def _channels(self, input: Tensor) -> int:
         return input.shape[input.ndim - self._ndims[1] + 1]
 

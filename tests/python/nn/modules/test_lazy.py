@@ -107,7 +107,9 @@ def test_buffers_are_registered_by_assignment():
 @pytest.mark.parametrize("name", [*nn.lazy.__all__])
 def test_a_lazy_layer_takes_what_its_layer_does_but_the_size_that_it_learns(name):
     lazy = getattr(nn, name)
-    taken, *of_layer = inspect.signature(lazy.cls_to_become).parameters.values()
+    # Instance norms' options stand as those of batch norms do, in PyTorch too.
+    shown = nn.BatchNorm1d if "InstanceNorm" in name else lazy.cls_to_become
+    taken, *of_layer = inspect.signature(shown).parameters.values()
     assert taken.name in ("in_features", "in_channels", "num_features")
     assert list(inspect.signature(lazy).parameters.values()) == of_layer
     with pytest.raises(TypeError, match=rf"{name}\(\): .*'colour'"):
@@ -120,3 +122,13 @@ def test_a_lazy_layer_draws_nothing_before_its_first_input():
     ebb.manual_seed(3)
     nn.LazyLinear(4), nn.LazyConv2d(3, 2), nn.LazyBatchNorm1d()
     assert ebb.equal(ebb.rand(2), first)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_lazy_instance_norms_have_weights_and_averages_unless_told(dims):
+    kind = getattr(nn, f"LazyInstanceNorm{dims}d")
+    assert {*kind().state_dict()} >= {"weight", "bias", "running_mean", "running_var"}
+    assert {*kind(affine=False).state_dict()} >= {"running_mean"} and kind(
+        affine=False
+    ).weight is None
+    assert kind(1e-5, 0.1, False, False).running_mean is None
