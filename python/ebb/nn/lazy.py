@@ -88,7 +88,8 @@ class _Learns(LazyModuleMixin):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "cls_to_become" in vars(cls) and "__init__" not in vars(cls):
-            cls.__init__ = _constructor(cls._shown or cls.cls_to_become)  # type: ignore[method-assign]
+            shown = cls._shown or cls.cls_to_become
+            cls.__init__ = _constructor(shown)  # type: ignore[method-assign]
 
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._is_new = True
