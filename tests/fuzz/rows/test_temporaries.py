@@ -155,7 +155,7 @@ def check_blocks(row):
         recorded, _, _ = temporaries.differentiated(row, large, "float32", layout)
         arguments = temporaries.make_arguments(row, large, "float32", layout)
         made = temporaries.tensors_in([temporaries.call(row, arguments)])[: len(recorded)]
-        if not row.data["generator"]:
+        if not row.data["generator"] and "unordered" not in row.test:
             for got, wanted in zip(made, recorded, strict=True):
                 check_same(row, got.numpy(), wanted.detach().numpy())
 
