@@ -87,7 +87,7 @@ class _Learns(LazyModuleMixin):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "cls_to_become" in vars(cls) and "__init__" not in vars(cls):
+        if {"cls_to_become", "_shown"} & vars(cls).keys() and "__init__" not in vars(cls):
             shown = cls._shown or cls.cls_to_become
             cls.__init__ = _constructor(shown)  # type: ignore[method-assign]
 
@@ -256,6 +256,9 @@ class LazyConvTranspose3d(_LazyConvXdMixin, convolution.ConvTranspose3d):
 class _LazyNormBase(_Learns, normalization._NormBase):
     """What lazy norms share."""
 
+    # Options of instance norms, too, are on at first, as in PyTorch.
+    _shown: Any = normalization._NormBase
+
     def _channels(self, input: Tensor) -> int:
         return input.shape[1]
 
@@ -274,9 +277,6 @@ class _LazyNormBase(_Learns, normalization._NormBase):
 
 
 class _LazyInstanceNorm(_LazyNormBase):
-    # As in PyTorch, its options stand where those of a batch's layer do, which are on.
-    _shown: Any = normalization.BatchNorm1d
-
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = ("eps", "momentum", "affine", "track_running_stats")[: len(args)]
         on = {"affine", "track_running_stats"} - {*given, *kwargs}

@@ -72,10 +72,7 @@ ATTRIBUTES = {
 }
 # Made with other arguments only: what PyTorch lets pass is refused.
 REFUSED = {
-    "nn.modules.padding._CircularPadNd": "needs counts",
-    "nn.modules.padding._ConstantPadNd": "needs counts and a value",
-    "nn.modules.padding._ReflectionPadNd": "needs counts",
-    "nn.modules.padding._ReplicationPadNd": "needs counts",
+    "nn.modules.padding._ConstantPadNd": "keeps nothing itself; its subclasses keep the value",
     "nn.modules.pooling._MaxUnpoolNd": "needs the size of windows",
     "nn.RNNCellBase": "its fourth argument is no number of chunks",
     "nn.utils.rnn.PackedSequence": "data and sizes of batches are tensors",

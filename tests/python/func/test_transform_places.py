@@ -163,7 +163,7 @@ def test_grad_within_vmap_by_what_all_samples_share_is_refused():
     ("call", "other"),
     [
         (lambda t: functional.jacobian(cubes, t), "jacrev"),
-        (lambda t: functional.hessian(cubes, t), "jacrev"),
+        (lambda t: functional.hessian(cubes, t), "hessian"),
         (lambda t: functional.hvp(cubes, t, t)[1], "jvp"),
         (lambda t: functional.vjp(lambda z: z, t, t)[1], "vjp"),
         (lambda t: functional.jvp(lambda z: z, t, t)[1], "jvp"),
